@@ -2,10 +2,8 @@
 #include "merge/token_budget.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -26,6 +24,7 @@
 #include "output/dataset_paths.hpp"
 #include "output/dataset_writer.hpp"
 #include "output/disk_room.hpp"
+#include "run/parse_number.hpp"
 #include "run/run_meta.hpp"
 
 namespace millrace::preprocess {
@@ -34,19 +33,11 @@ namespace {
 constexpr std::size_t index_entries = std::size_t{64} << 10;
 constexpr std::size_t token_chunk_bytes = std::size_t{1} << 20;
 
-/// The end of a run: within a part, before one of its documents or after its last one.
-struct run_end {
-  std::size_t part = 0;
-  std::size_t key = 0;     ///< that of the datasets in `point`
+/// What stays of a part.
+struct part_end {
   cut_point point;         ///< `documents` of its counts is the number of documents that stay
   bool after_all = false;  ///< the whole part stays; `point` is then its last one
-  std::string place;       ///< of the first record that is left out
 };
-
-/// The text of a place, as in P.meta.
-std::string text_of_place(const formats::input_extent& input, std::uint64_t begin) {
-  return stop_text(input.has_rows, begin, input.path);
-}
 
 /// Finds where one process would have ended.
 class budget_search {
@@ -56,22 +47,29 @@ class budget_search {
                 const stop_flag& stop)
       : parts_(parts), metas_(metas), budget_(budget), stop_(stop) {}
 
-  std::optional<run_end> find() {
+  /// @return the place of the first record that is left out, as in P.meta; nothing if there is none
+  std::optional<std::string> find() {
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       stop_.check();
-      const cut_reader cuts(dataset_paths(parts_[part]).of(sidecar::cuts));
-      expect_cuts_of(cuts, part);
-      if (!fits(cuts.last())) return before_excess(cuts, part);
-      if (const std::string* stop = stop_of(metas_[part])) {
-        return run_end{
-            .part = part, .key = key_, .point = cuts.last(), .after_all = true, .place = *stop};
+      const formats::dataset_meta& meta = metas_[part];
+      const std::optional<cut_point> cut = read(part);
+      if (cut) {
+        ends_.push_back({.point = *cut});
+        const formats::input_extent& input = meta.inputs[cut->input];
+        return stop_text(input.has_rows, cut->begin, input.path);
       }
+      if (const std::string* stop = stop_of(meta)) return *stop;
       for (std::size_t key = 0; key < before_.size(); ++key) {
-        before_[key] += cuts.last().tokens[key];
+        before_[key] += ends_.back().point.tokens[key];
       }
     }
     return std::nullopt;
   }
+
+  /// The ends of the parts up to the one in which the run ends.
+  const std::vector<part_end>& ends() const noexcept { return ends_; }
+  /// The key of these datasets.
+  std::size_t key() const noexcept { return key_; }
 
  private:
   bool fits(const cut_point& point) const {
@@ -81,18 +79,65 @@ class budget_search {
     return true;
   }
 
-  // Returns the last point of a part that fits: it is before the first document that does not.
-  run_end before_excess(const cut_reader& cuts, std::size_t part) const {
-    cut_point last;
-    (void)cuts.find([&](std::int64_t, const cut_point& point) {
-      if (!fits(point)) return true;
+  // Reads and checks the points of a part. If all documents fit, appends the end of the part to
+  // `ends_`. Otherwise returns the last point that fits: it is before the first document that does
+  // not.
+  std::optional<cut_point> read(std::size_t part) {
+    const formats::dataset_meta& meta = metas_[part];
+    const auto path = dataset_paths(parts_[part]).of(sidecar::cuts);
+    const cut_reader cuts(path);
+    expect_key(cuts, path, part);
+    std::vector<std::int64_t> lines_before;  // of each input
+    std::int64_t lines = 0;
+    for (const formats::input_extent& input : meta.inputs) {
+      lines_before.push_back(std::exchange(lines, lines + input.lines));
+    }
+    bool is_of_meta = true;
+    std::optional<cut_point> last;
+    std::optional<cut_point> cut;
+    cuts.for_each([&](const cut_point& point) {
+      const std::int64_t number = point.counts.documents;
+      if (number == 0) {
+        is_of_meta = std::ranges::all_of(point.tokens, [](std::int64_t n) { return n == 0; });
+      }
+      if (number != cuts.documents()) {
+        is_of_meta = is_of_meta && is_within(point, meta.inputs, lines_before);
+      }
+      if (!cut && !fits(point)) cut = last;
       last = point;
-      return false;
     });
-    return {.part = part,
-            .key = key_,
-            .point = last,
-            .place = text_of_place(metas_[part].inputs.at(last.input), last.begin)};
+    is_of_meta = is_of_meta && last->counts == record_counts_of(meta.counts) &&
+                 last->tokens[key_] == meta.counts.tokens &&
+                 (last->input_bytes == 0 || is_end_of(*last, meta.inputs));
+    if (!is_of_meta) {
+      throw format_error(path, 0,
+                         "its counts are not those of the .meta beside it; the two belong to "
+                         "different datasets");
+    }
+    if (!cut) ends_.push_back({.point = *std::move(last), .after_all = true});
+    return cut;
+  }
+
+  // All parts must have the same keys, and be datasets of the same one.
+  void expect_key(const cut_reader& cuts, const std::filesystem::path& path, std::size_t part) {
+    if (part == 0) {
+      before_.resize(cuts.keys());
+      key_ = cuts.key();
+    }
+    if (cuts.keys() == before_.size() && cuts.key() == key_) return;
+    throw format_error(
+        path, 12,
+        fmt::format("it has key {} of {}, but that of the first part has key {} of {}", cuts.key(),
+                    cuts.keys(), key_, before_.size()));
+  }
+
+  static bool is_within(const cut_point& point, const std::vector<formats::input_extent>& inputs,
+                        const std::vector<std::int64_t>& lines_before) {
+    if (point.input >= inputs.size()) return false;
+    const formats::input_extent& input = inputs[point.input];
+    return point.input_bytes <= input.text_bytes &&
+           std::cmp_less_equal(point.input_lines, input.lines) &&
+           std::cmp_equal(point.input_lines, point.counts.lines - lines_before[point.input]);
   }
 
   static bool is_end_of(const cut_point& point, const std::vector<formats::input_extent>& inputs) {
@@ -102,79 +147,12 @@ class budget_search {
            std::cmp_equal(point.input_lines, input.lines) && point.input_crc32c == input.crc32c;
   }
 
-  // Whether a point may come after another one: nothing that was read or written gets less.
-  static bool may_follow(const cut_point& before, const cut_point& point) {
-    const record_counts& a = before.counts;
-    const record_counts& b = point.counts;
-    return a.lines <= b.lines && a.text_bytes <= b.text_bytes && a.blank_lines <= b.blank_lines &&
-           a.not_sampled <= b.not_sampled && a.lone_surrogates <= b.lone_surrogates &&
-           a.special_tokens <= b.special_tokens && a.overlong <= b.overlong &&
-           a.truncated <= b.truncated && before.input <= point.input &&
-           std::ranges::equal(a.bad_records, b.bad_records, std::ranges::less_equal()) &&
-           std::ranges::equal(before.tokens, point.tokens, std::ranges::less_equal());
-  }
-
-  static bool has_counts(const cut_point& point, const formats::meta_counts& said) {
-    const record_counts& found = point.counts;
-    if (said.bad_records.size() > found.bad_records.size()) return false;
-    for (std::size_t i = 0; i < said.bad_records.size(); ++i) {
-      if (found.bad_records[i] != said.bad_records[i].second) return false;
-    }
-    return found.documents == said.documents && found.lines == said.lines &&
-           found.text_bytes == said.text_bytes && found.blank_lines == said.blank_lines &&
-           found.not_sampled == said.not_sampled && found.lone_surrogates == said.lone_surrogates &&
-           found.special_tokens == said.special_tokens && found.overlong == said.overlong &&
-           found.truncated == said.truncated;
-  }
-
-  void expect_cuts_of(const cut_reader& cuts, std::size_t part) {
-    const formats::dataset_meta& meta = metas_[part];
-    const auto path = dataset_paths(parts_[part]).of(sidecar::cuts);
-    if (part == 0) {
-      before_.resize(cuts.keys());
-      key_ = cuts.key();
-    }
-    if (cuts.keys() != before_.size() || cuts.key() != key_) {
-      throw format_error(
-          path, 12,
-          fmt::format("it has key {} of {}, but that of the first part has key {} of {}",
-                      cuts.key(), cuts.keys(), key_, before_.size()));
-    }
-    bool same = has_counts(cuts.last(), meta.counts) &&
-                cuts.last().tokens[key_] == meta.counts.tokens &&
-                (cuts.last().input_bytes == 0 || is_end_of(cuts.last(), meta.inputs));
-    std::vector<std::int64_t> lines_before;  // of each input
-    std::int64_t lines = 0;
-    for (const formats::input_extent& input : meta.inputs) {
-      lines_before.push_back(std::exchange(lines, lines + input.lines));
-    }
-    cut_point before;
-    before.tokens.resize(cuts.keys());
-    (void)cuts.find([&](std::int64_t number, const cut_point& point) {
-      same = same && may_follow(before, point);
-      if (number == 0) {
-        same = same && std::ranges::all_of(point.tokens, [](std::int64_t n) { return n == 0; });
-      }
-      if (same && number != cuts.documents()) {
-        same = point.input < meta.inputs.size() &&
-               point.input_bytes <= meta.inputs[point.input].text_bytes &&
-               std::cmp_equal(point.input_lines, point.counts.lines - lines_before[point.input]) &&
-               std::cmp_less_equal(point.input_lines, meta.inputs[point.input].lines);
-      }
-      before = point;
-      return !same;
-    });
-    if (same) return;
-    throw format_error(path, 0,
-                       "its counts are not those of the .meta beside it; the two belong to "
-                       "different datasets");
-  }
-
   std::span<const std::filesystem::path> parts_;
   std::span<const formats::dataset_meta> metas_;
   std::int64_t budget_;
   const stop_flag& stop_;
   std::vector<std::int64_t> before_;  // tokens of each key in the parts so far
+  std::vector<part_end> ends_;
   std::size_t key_ = 0;
 };
 
@@ -204,7 +182,7 @@ void expect_tasks_of_one_run(std::span<const std::filesystem::path> parts,
 
 /// Cuts the inputs of a part at the end of the run, as one process would list them: an input of
 /// which it read nothing is listed only if it is the first of all, or if a later one was read.
-void cut_inputs(formats::dataset_meta& meta, const run_end& end, bool may_be_none) {
+void cut_inputs(formats::dataset_meta& meta, const part_end& end, bool may_be_none) {
   auto& inputs = meta.inputs;
   if (!end.after_all) {
     inputs.resize(end.point.input + 1);
@@ -232,6 +210,8 @@ class part_copy {
         key_(key),
         writer_(to, {.type = input_.view().type,
                      .checksums = meta_.sum_version.has_value(),
+                     .sum_version = static_cast<std::uint32_t>(
+                         meta_.sum_version.value_or(formats::sum_version)),
                      .provenance = meta_.src_version.has_value(),
                      .quarantine = is_file(input_.paths().of(sidecar::bad)),
                      .mask = meta_.mask.has_value()}) {}
@@ -357,6 +337,7 @@ class part_copy {
       }
       inputs_ = view.inputs();
       inputs_.resize(meta_.inputs.size());
+      meta_.src_version = formats::src_version_of(inputs_);
       formats::src_cursor cursor(view);
       for (std::uint64_t left = documents_; left != 0;) {
         stop_.check();
@@ -398,23 +379,7 @@ class part_copy {
   void finish() {
     const dataset_roots roots = writer_.finish(inputs_);
     const dataset_state written = writer_.state();
-    const record_counts& found = point_.counts;
-    formats::meta_counts& counts = meta_.counts;
-    counts.documents = found.documents;
-    counts.empty_documents = written.empty_documents;
-    counts.sequences = written.sequences;
-    counts.tokens = static_cast<std::int64_t>(tokens_);
-    counts.lines = found.lines;
-    counts.blank_lines = found.blank_lines;
-    counts.lone_surrogates = found.lone_surrogates;
-    counts.special_tokens = found.special_tokens;
-    counts.text_bytes = found.text_bytes;
-    counts.not_sampled = found.not_sampled;
-    counts.overlong = found.overlong;
-    counts.truncated = found.truncated;
-    for (std::size_t kind = 0; kind < counts.bad_records.size(); ++kind) {
-      counts.bad_records[kind].second = found.bad_records[kind];
-    }
+    set_counts(meta_.counts, point_.counts, written, meta_.type);
     meta_.bin_bytes = bytes_;
     if (meta_.sum_version) meta_.sum_root = roots.sum;
     if (meta_.mask) {
@@ -441,8 +406,7 @@ class part_copy {
 std::int64_t budget_of(const std::filesystem::path& part, const formats::dataset_meta& meta) {
   const std::string& text = *most_tokens_of(meta);
   std::int64_t budget = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), budget);
-  if (problem == std::errc() && end == text.data() + text.size() && budget >= 1) return budget;
+  if (parse_number(text, budget) && budget >= 1) return budget;
   throw format_error(
       dataset_paths(part).of(sidecar::meta), 0,
       fmt::format("\"--max-tokens\" is {}, expected 1 to 2^63 - 1", formats::in_quotes(text)));
@@ -495,7 +459,6 @@ bool have_budget(std::span<const std::filesystem::path> parts) {
 budgeted_parts within_budget(std::span<const std::filesystem::path> parts,
                              const std::filesystem::path& folder, const stop_flag& stop) {
   budgeted_parts kept{.prefixes = {parts.begin(), parts.end()}};
-  if (!have_budget(parts)) return kept;
   const auto expect_files = [&](sidecar which) {
     for (const auto& part : parts) {
       const auto path = dataset_paths(part).of(which);
@@ -513,32 +476,20 @@ budgeted_parts within_budget(std::span<const std::filesystem::path> parts,
   if (!metas.front().tasks || most_tokens_of(metas.front()) == nullptr) return kept;
   expect_files(sidecar::cuts);
   stop.check();
-  std::optional<run_end> end =
-      budget_search(parts, metas, budget_of(parts.front(), metas.front()), stop).find();
-  if (!end) return kept;
-  kept.stopped_before = end->place;
+  budget_search search(parts, metas, budget_of(parts.front(), metas.front()), stop);
+  kept.stopped_before = search.find();
+  if (!kept.stopped_before) return kept;
 
+  // If one process would have read nothing of a part, the run ends in an earlier one.
+  std::size_t last = search.ends().size() - 1;
   formats::dataset_meta meta;
-  for (;;) {
-    meta = metas[end->part];
+  for (;; --last) {
+    meta = metas[last];
     const bool earlier_has_inputs =
-        std::ranges::any_of(std::span(metas).first(end->part),
+        std::ranges::any_of(std::span(metas).first(last),
                             [](const formats::dataset_meta& each) { return !each.inputs.empty(); });
-    cut_inputs(meta, *end, earlier_has_inputs);
-    if (!meta.inputs.empty() || end->part == 0) break;
-    // Nothing of this part was read, so the run ends in an earlier one.
-    --end->part;
-    end->after_all = true;
-    end->point = cut_reader(dataset_paths(parts[end->part]).of(sidecar::cuts)).last();
-  }
-  if (meta.src_version) {
-    const bool rows = std::ranges::any_of(meta.inputs, &formats::input_extent::has_rows);
-    meta.src_version = rows ? formats::src_version_of_rows : formats::src_version;
-  }
-  // What is unknown about a part is not known of its copy.
-  if (meta.sum_version != formats::sum_version) {
-    meta.sum_version.reset();
-    meta.sum_root.reset();
+    cut_inputs(meta, search.ends()[last], earlier_has_inputs);
+    if (!meta.inputs.empty() || last == 0) break;
   }
   meta.tasks->last = meta.tasks->of - 1;
   auto& share = meta.tasks->share;
@@ -550,10 +501,10 @@ budgeted_parts within_budget(std::span<const std::filesystem::path> parts,
   }
   if (meta.tasks->first == 0) meta.tasks.reset();
   drop_stop(meta);
-  meta.options.emplace_back(stopped_before, end->place);
-  const auto copy = folder / parts[end->part].filename();
-  part_copy(parts[end->part], meta, end->point, end->key, copy, stop).write();
-  kept.prefixes.resize(end->part);
+  meta.options.emplace_back(stopped_before, *kept.stopped_before);
+  const auto copy = folder / parts[last].filename();
+  part_copy(parts[last], meta, search.ends()[last].point, search.key(), copy, stop).write();
+  kept.prefixes.resize(last);
   kept.prefixes.push_back(copy);
   return kept;
 }

@@ -29,13 +29,13 @@ std::string merge_folder(const std::filesystem::path& output_prefix);
 void remove_merge_folders(const std::filesystem::path& output_prefix);
 
 /// Leaves out what one process would not have written because of `--max-tokens`: each task knows
-/// its own tokens alone. Parts without that limit, and whole datasets, stay as they are. Otherwise,
-/// finds the first document with which a key would have too many tokens, in the P.cuts of the
-/// parts. Leaves out the parts that follow, and replaces the last one by a copy of the documents
-/// before that document.
+/// its own tokens alone. Finds the first document with which a key would have too many tokens, in
+/// the P.cuts of the parts. Leaves out the parts that follow, and replaces the last one by a copy
+/// of the documents before that document.
 ///
 /// @param parts   prefixes of the parts, in order
 /// @param folder  gets the files of the copy; must be empty
+/// @pre have_budget(parts)
 /// @throws config_error  the parts are not all tasks of one run with one limit, or a P.cuts is
 ///                       missing.
 /// @throws io_error, format_error  a part cannot be read or does not match its checksums, or the

@@ -53,6 +53,11 @@ void for_each_field(Point& point, Work&& work) {
   for (auto& bad : counts.bad_records) work(number++, bad);
 }
 
+// Whether a number begins again with each input.
+constexpr bool is_of_input(std::size_t number) noexcept {
+  return number >= 2 && number <= 5;
+}
+
 }  // namespace
 
 cut_numbers::cut_numbers(const cut_point& point) : cut_numbers(point.tokens.size()) {
@@ -100,7 +105,11 @@ void cut_numbers::decode(formats::varint_reader& from) {
   }
   for (std::size_t i = 0; i < values_.size(); ++i) {
     if (i < fixed && (changed >> i & 1) == 0) continue;
-    values_[i] += formats::from_zigzag(from.next("a difference"));
+    const std::uint64_t difference = formats::from_zigzag(from.next("a difference"));
+    values_[i] += difference;
+    if (!is_of_input(i) && (difference >> 63 != 0 || values_[i] >> 63 != 0)) {
+      throw format_error(from.offset(), "a count falls, or is 2^63 or more");
+    }
   }
 }
 
@@ -137,15 +146,19 @@ cut_writer::cut_writer(const std::filesystem::path& path, std::size_t keys, std:
 
 void cut_writer::append(const cut_point& point) {
   cut_numbers numbers(point);
-  bytes_.clear();
   numbers.encode(last_, bytes_);
-  file_.append(bytes_);
-  crc32c_ = formats::crc32c(bytes_, crc32c_);
   last_ = std::move(numbers);
   ++points_;
 }
 
+void cut_writer::flush() {
+  file_.append(bytes_);
+  crc32c_ = formats::crc32c(bytes_, crc32c_);
+  bytes_.clear();
+}
+
 void cut_writer::finish() {
+  flush();
   formats::byte_writer trailer;
   trailer("the number of points", points_);
   trailer("the checksum", formats::crc32c(trailer.bytes(), crc32c_));
@@ -153,7 +166,7 @@ void cut_writer::finish() {
   file_.resize(file_.size_bytes());
 }
 
-cut_reader::cut_reader(const std::filesystem::path& path) : file_(path) {
+cut_reader::cut_reader(const std::filesystem::path& path) : path_(path), file_(path) {
   try {
     formats::byte_reader header(file_.bytes());
     if (!std::ranges::equal(header.take("the magic", magic.size()),
@@ -192,26 +205,27 @@ cut_reader::cut_reader(const std::filesystem::path& path) : file_(path) {
     keys_ = keys;
     key_ = key;
     documents_ = static_cast<std::int64_t>(points - 1);
-    (void)find([&](std::int64_t number, const cut_point& point) {
-      if (number == documents_) last_ = point;
-      return false;
-    });
   } catch (const format_error& e) {
     throw e.in(path);
   }
 }
 
-bool cut_reader::find(const std::function<bool(std::int64_t, const cut_point&)>& is_it) const {
+void cut_reader::for_each(const std::function<void(const cut_point&)>& take) const {
   cut_numbers numbers(keys_);
   formats::varint_reader from(points_, header_bytes);
   for (std::int64_t number = 0; number <= documents_; ++number) {
-    numbers.decode(from);
+    try {
+      numbers.decode(from);
+      if (number == documents_ && !from.at_end()) {
+        throw format_error(from.offset(), "bytes follow the last point");
+      }
+    } catch (const format_error& e) {
+      throw e.in(path_);
+    }
     cut_point point = numbers.point();
     point.counts.documents = number;
-    if (is_it(number, point)) return true;
+    take(point);
   }
-  if (!from.at_end()) throw format_error(from.offset(), "bytes follow the last point");
-  return false;
 }
 
 }  // namespace millrace::preprocess

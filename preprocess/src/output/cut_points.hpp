@@ -47,7 +47,8 @@ class cut_numbers {
   void encode(const cut_numbers& before, std::vector<std::byte>& to) const;
   /// Adds differences to these numbers.
   ///
-  /// @throws format_error  the bytes are damaged; the error has no path.
+  /// @throws format_error  the bytes are damaged, or a count or a number of tokens falls; the error
+  ///                       has no path.
   void decode(formats::varint_reader& from);
 
  private:
@@ -66,7 +67,9 @@ class cut_writer {
   cut_writer(const std::filesystem::path& path, std::size_t keys, std::size_t key,
              std::int64_t documents);
 
+  /// Appends a point, which flush() or finish() writes to the file.
   void append(const cut_point& point);
+  void flush();
   /// Completes the file, under its partial name.
   ///
   /// @pre the last point is that of the whole task
@@ -79,7 +82,7 @@ class cut_writer {
   cut_numbers last_;
   std::uint64_t points_ = 0;
   std::uint32_t crc32c_ = 0;
-  std::vector<std::byte> bytes_;  // a member only to reuse its memory
+  std::vector<std::byte> bytes_;  // not yet written
 };
 
 /// Upper bound of the usual size of a P.cuts. A point may need more, but hardly any do.
@@ -90,28 +93,28 @@ constexpr std::uint64_t usual_cuts_bytes(std::uint64_t documents) noexcept {
 /// Reads a complete P.cuts.
 class cut_reader {
  public:
-  /// Checks the whole file.
+  /// Compares the file with its checksum.
   ///
   /// @throws io_error, format_error  it cannot be read, or is damaged.
   explicit cut_reader(const std::filesystem::path& path);
 
   std::size_t keys() const noexcept { return keys_; }
   std::size_t key() const noexcept { return key_; }
+  /// One less than the number of points.
   std::int64_t documents() const noexcept { return documents_; }
-  const cut_point& last() const noexcept { return last_; }
 
-  /// Calls `is_it(number, point)` for the points in order until it returns true.
+  /// Calls `take(point)` for all points, in order.
   ///
-  /// @return true if a call returned true
-  bool find(const std::function<bool(std::int64_t, const cut_point&)>& is_it) const;
+  /// @throws format_error  the points are damaged.
+  void for_each(const std::function<void(const cut_point&)>& take) const;
 
  private:
+  std::filesystem::path path_;
   io::file_mapping file_;
   std::span<const std::byte> points_;
   std::size_t keys_ = 0;
   std::size_t key_ = 0;
   std::int64_t documents_ = 0;
-  cut_point last_;
 };
 
 }  // namespace millrace::preprocess

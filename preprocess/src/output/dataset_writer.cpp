@@ -115,6 +115,7 @@ void dataset_writer::for_each_file(Work&& work) {
 
 void dataset_writer::append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
                             std::span<const std::int64_t> document_ends) {
+  if (cuts_) cuts_->flush();  // what a state says to be there must be in the file
   bin_.append(ids, io::page_cache::pass_through);
   if (checksums_) checksums_->add(ids);
   idx_.append(std::as_bytes(lengths));
@@ -243,7 +244,7 @@ dataset_roots dataset_writer::finish(std::span<const formats::src_input> inputs)
   if (bad_) trim(*bad_);
   if (provenance_) trim(provenance_->file());
   if (checksums_) trim(checksums_->file());
-  if (checksums_) roots.sum = checksums_->finish(idx_);
+  if (checksums_) roots.sum = checksums_->finish(idx_, options_.sum_version);
   return roots;
 }
 

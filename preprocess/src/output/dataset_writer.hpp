@@ -28,10 +28,11 @@ namespace millrace::preprocess {
 /// Options of a dataset_writer.
 struct dataset_options {
   formats::dtype type{};
-  bool checksums = false;   ///< write P.sum
-  bool provenance = false;  ///< write P.src
-  bool quarantine = false;  ///< write P.bad, if there are bad records
-  bool mask = false;        ///< write P.mask
+  bool checksums = false;                            ///< write P.sum
+  std::uint32_t sum_version = formats::sum_version;  ///< that of P.sum
+  bool provenance = false;                           ///< write P.src
+  bool quarantine = false;                           ///< write P.bad, if there are bad records
+  bool mask = false;                                 ///< write P.mask
   /// Number of keys of the run, if P.cuts is to be written; otherwise 0.
   std::size_t cut_keys = 0;
   std::size_t cut_key = 0;  ///< the key of this dataset, for P.cuts
@@ -107,7 +108,7 @@ class dataset_writer {
   void append_mask(const formats::bit_span& bits, std::uint64_t first, std::uint64_t last);
 
   /// Appends what the run has read and written before the next document, or, before finish(), in
-  /// all. Does nothing without P.cuts.
+  /// all. The next append() writes it to the file. Does nothing without P.cuts.
   void append_cut(const cut_point& point);
 
   /// Appends a complete line to P.bad. Has no effect if the dataset has no P.bad.

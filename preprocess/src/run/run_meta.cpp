@@ -223,25 +223,11 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
     meta.options.emplace_back(stopped_before, *std::move(stop));
   }
   const dataset_state& output = state.outputs.wholes.at(key);
-  const record_counts& found = state.counts;
-  meta.counts = {
-      .documents = found.documents,
-      .empty_documents = output.empty_documents,
-      .sequences = output.sequences,
-      .tokens = static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding.dtype)),
-      .lines = found.lines,
-      .blank_lines = found.blank_lines,
-      .lone_surrogates = found.lone_surrogates,
-      .special_tokens = found.special_tokens,
-      .text_bytes = found.text_bytes,
-      .not_sampled = found.not_sampled,
-      .overlong = found.overlong,
-      .truncated = found.truncated,
-      .bad_records = {}};
   const std::size_t kinds = options.conversations ? fault_kinds : text_fault_kinds;
   for (std::size_t kind = 0; kind < kinds; ++kind) {
-    meta.counts.bad_records.emplace_back(fault_names[kind], found.bad_records[kind]);
+    meta.counts.bad_records.emplace_back(fault_names[kind], 0);
   }
+  set_counts(meta.counts, state.counts, output, encoding.dtype);
   meta.bin_bytes = output.bin_bytes;
   if (!roots.sum.empty()) meta.sum_root = roots.sum;
   if (meta.mask) {
@@ -249,6 +235,44 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
     meta.mask->root = roots.mask;
   }
   return meta;
+}
+
+void set_counts(formats::meta_counts& to, const record_counts& found, const dataset_state& output,
+                formats::dtype type) {
+  to.documents = found.documents;
+  to.empty_documents = output.empty_documents;
+  to.sequences = output.sequences;
+  to.tokens = static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(type));
+  to.lines = found.lines;
+  to.blank_lines = found.blank_lines;
+  to.lone_surrogates = found.lone_surrogates;
+  to.special_tokens = found.special_tokens;
+  to.text_bytes = found.text_bytes;
+  to.not_sampled = found.not_sampled;
+  to.overlong = found.overlong;
+  to.truncated = found.truncated;
+  for (std::size_t kind = 0; kind < to.bad_records.size(); ++kind) {
+    to.bad_records[kind].second = found.bad_records.at(kind);
+  }
+}
+
+record_counts record_counts_of(const formats::meta_counts& said) {
+  record_counts counts{.lines = said.lines,
+                       .blank_lines = said.blank_lines,
+                       .not_sampled = said.not_sampled,
+                       .documents = said.documents,
+                       .lone_surrogates = said.lone_surrogates,
+                       .special_tokens = said.special_tokens,
+                       .text_bytes = said.text_bytes,
+                       .overlong = said.overlong,
+                       .truncated = said.truncated};
+  for (const auto& [kind, count] : said.bad_records) {
+    const auto at = std::ranges::find(fault_names, kind);
+    if (at != fault_names.end()) {
+      counts.bad_records[static_cast<std::size_t>(at - fault_names.begin())] = count;
+    }
+  }
+  return counts;
 }
 
 bool was_cut_within(const formats::dataset_meta& meta, const formats::input_extent& input) {
@@ -317,22 +341,7 @@ std::vector<formats::dataset_meta> read_metas(std::span<const std::filesystem::p
 run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const run_options& options,
                        std::span<const std::filesystem::path> prefixes) {
   run_summary summary;
-  const formats::meta_counts& found = metas.front().counts;
-  summary.counts.lines = found.lines;
-  summary.counts.blank_lines = found.blank_lines;
-  summary.counts.documents = found.documents;
-  summary.counts.lone_surrogates = found.lone_surrogates;
-  summary.counts.special_tokens = found.special_tokens;
-  summary.counts.text_bytes = found.text_bytes;
-  summary.counts.not_sampled = found.not_sampled;
-  summary.counts.overlong = found.overlong;
-  summary.counts.truncated = found.truncated;
-  for (const auto& [kind, count] : found.bad_records) {
-    const auto at = std::ranges::find(fault_names, kind);
-    if (at != fault_names.end()) {
-      summary.counts.bad_records[static_cast<std::size_t>(at - fault_names.begin())] = count;
-    }
-  }
+  summary.counts = record_counts_of(metas.front().counts);
   summary.dtype = std::string(name(metas.front().type));
   summary.input_files = metas.front().inputs.size();
   summary.workers = options.workers;

@@ -52,6 +52,14 @@ struct input_part {
 std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
                                                   const run_options& options);
 
+/// Sets the counts of a dataset in P.meta.
+///
+/// @param to  has the kinds of bad records that the run knows
+void set_counts(formats::meta_counts& to, const record_counts& found, const dataset_state& output,
+                formats::dtype type);
+/// The counts of records in P.meta. Kinds of bad records of other programs are left out.
+record_counts record_counts_of(const formats::meta_counts& said);
+
 /// The option of P.meta that says where a run ended because of `--max-tokens`.
 inline constexpr const char* stopped_before = "stopped_before";
 /// The place of a record, as P.meta says where a run ended: "byte 7 of a.jsonl" or "row 7 of
