@@ -27,6 +27,19 @@ ls text
 merge_datasets --input text --output-prefix shuffled --shuffle-documents 1 --json
 run --output-prefix part --max-tokens 7 --task 1/3 | grep 'max-tokens was reached'
 rm part*
+# The copy of a repaired part claims no more than the part.
+mkdir repaired
+for task in 0 1 2; do run --output-prefix repaired/part --max-tokens 14 --task $task/3 > /dev/null; done
+rm repaired/*_title_*
+part=repaired/part_00001-of-00003_text_document
+printf x | dd of=$part.bin bs=1 conv=notrunc status=none
+merge_datasets --input repaired --output-prefix mended || echo "status $?"
+inspect_dataset verify --repair checksums $part > /dev/null || true
+mv $part.sum.repaired $part.sum
+mv $part.meta.repaired $part.meta
+merge_datasets --input repaired --output-prefix mended 2>&1 | grep -E 'documents|wrote'
+grep -o '"sum": [0-9]' mended.meta
+rm mended*
 echo refusals
 mkdir some other
 cp text/*-of-* some
