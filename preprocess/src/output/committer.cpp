@@ -33,6 +33,8 @@ class id_writer final : public id_sink {
   /// False if a key has too many tokens. Then not all ids were written.
   bool fits() const noexcept { return fits_; }
   const std::vector<std::int64_t>& tokens() const noexcept { return tokens_; }
+  /// The digests of the record's texts: one, or none if the encoder made none.
+  std::span<const text_digest> digests() const noexcept { return digests_; }
 
   void append(std::size_t key, std::span<const std::int32_t> ids) override {
     tokens_[key] += std::ssize(ids);
@@ -45,6 +47,7 @@ class id_writer final : public id_sink {
   void end_sequence(std::size_t key, std::int32_t length) override {
     writers_[key]->append({}, std::span(&length, 1), {});
   }
+  void take_digest(const text_digest& digest) override { digests_.push_back(digest); }
 
  private:
   formats::dtype type_;
@@ -52,6 +55,7 @@ class id_writer final : public id_sink {
   std::vector<std::int64_t> tokens_;
   std::optional<std::int64_t> most_;
   bool fits_ = true;
+  std::vector<text_digest> digests_;
   std::vector<std::uint16_t> narrow_;  // a member only to reuse its memory
 };
 
@@ -183,7 +187,7 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
         outputs_.append_cut(point_before(input, block.text_offset));
       }
       tokens_ = ids.tokens();
-      append_document(input, line);
+      append_document(input, line, ids.digests());
     } else {
       outputs_.go_back_line(number, state_.outputs);
       state_ = *std::move(outside);
@@ -204,12 +208,14 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
   return notes;
 }
 
-void committer::append_document(std::size_t input, const giant_line& line) {
+void committer::append_document(std::size_t input, const giant_line& line,
+                                std::span<const text_digest> digests) {
   const std::int64_t end_of_document = 0;  // all sequences of the document are already written
   const std::uint64_t begin = line.offset_bytes + line.mark_bytes;
   const formats::source_place place{number_of(input), state_.inputs.back().lines + 1, begin,
                                     begin + (line.end - line.begin)};
   for (dataset_writer* writer : outputs_.writers_of_line(state_.counts.lines)) {
+    writer->append_digests(digests);
     writer->append({}, {}, std::span(&end_of_document, 1));
     writer->append_places(std::span(&place, 1));
   }

@@ -141,7 +141,8 @@ class committer {
   cut_point point_before(std::size_t input, std::uint64_t begin) const;
   void append_cuts(const encoded_block& block);
   void append_bad(const encoded_block& block, std::uint64_t giant_bytes = 0);
-  void append_document(std::size_t input, const giant_line& line);
+  void append_document(std::size_t input, const giant_line& line,
+                       std::span<const text_digest> digests);
   void advance(std::uint64_t end, std::uint64_t bytes, std::uint32_t crc32c,
                const record_counts& counts);
   std::string describe(const encoded_block& block, const block_fault& fault);

@@ -30,7 +30,8 @@ dataset_outputs::dataset_outputs(std::span<const std::filesystem::path> prefixes
   // Checksums and bad records are written only for the whole datasets, not for partitions.
   dataset_options of_part = options;
   of_part.checksums = of_part.quarantine = false;
-  assert(partitions == 1 || options.cut_keys == 0);
+  assert(partitions == 1 || (options.cut_keys == 0 && !options.digests));
+  assert(prefixes.size() == 1 || !options.digests);
   dataset_options of_whole = options;
   for (const auto& prefix : prefixes) {
     open(wholes_, prefix, of_whole, from != nullptr ? &from->wholes : nullptr);
@@ -51,6 +52,7 @@ void dataset_outputs::append(const encoded_block& block, std::int64_t lines_befo
       continue;
     }
     const encoded_column& column = block.columns[key++];
+    writer.append_digests(block.digests);
     writer.append({column.ids.data(), column.ids_bytes}, column.lengths, column.document_ends);
     writer.append_mask(column.mask.bits(), 0, column.mask.size());
   }

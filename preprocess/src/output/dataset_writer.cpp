@@ -60,6 +60,7 @@ dataset_writer::dataset_writer(const std::filesystem::path& prefix, const datase
   if (options.cut_keys != 0) {
     cuts_.emplace(paths_.of(sidecar::cuts), options.cut_keys, options.cut_key);
   }
+  if (options.digests) digests_.emplace(paths_.of(sidecar::digests));
 }
 
 dataset_writer::dataset_writer(const std::filesystem::path& prefix, const dataset_options& options,
@@ -77,6 +78,7 @@ dataset_writer::dataset_writer(const std::filesystem::path& prefix, const datase
   if (options.cut_keys != 0) {
     cuts_.emplace(paths_.of(sidecar::cuts), options.cut_keys, options.cut_key, from.documents);
   }
+  if (options.digests) digests_.emplace(paths_.of(sidecar::digests), from.documents);
   sequences_ = from.sequences;
   documents_ = from.documents;
   empty_documents_ = from.empty_documents;
@@ -111,6 +113,7 @@ void dataset_writer::for_each_file(Work&& work) {
   }
   if (mask_) work(mask_->file());
   if (cuts_) work(cuts_->file());
+  if (digests_) work(digests_->file());
 }
 
 void dataset_writer::append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
@@ -145,6 +148,10 @@ void dataset_writer::append_mask(const formats::bit_span& bits, std::uint64_t fi
 
 void dataset_writer::append_cut(const cut_point& point) {
   if (cuts_) cuts_->append(point);
+}
+
+void dataset_writer::append_digests(std::span<const text_digest> digests) {
+  if (digests_) digests_->append(digests);
 }
 
 void dataset_writer::append_bad(std::string_view line) {
@@ -203,6 +210,9 @@ void dataset_writer::claim(const dataset_state& grown, role as, std::uint64_t na
   if (cuts_) {
     to.push_back({&cuts_->file(), usual_cuts_bytes(static_cast<std::uint64_t>(grown.documents))});
   }
+  if (digests_) {
+    to.push_back({&digests_->file(), digests_bytes(static_cast<std::uint64_t>(grown.documents))});
+  }
 }
 
 void dataset_writer::sync() {
@@ -237,6 +247,7 @@ dataset_roots dataset_writer::finish(std::span<const formats::src_input> inputs)
   dataset_roots roots;
   if (mask_) roots.mask = mask_->finish();
   if (cuts_) cuts_->finish();
+  if (digests_) digests_->finish(documents_);
   // Frees the reserved space after the end of a file.
   const auto trim = [](io::atomic_file& file) { file.resize(file.size_bytes()); };
   trim(bin_);
@@ -258,7 +269,8 @@ void dataset_writer::finish_meta(std::string_view json) {
 sidecar_set dataset_writer::sidecars() const noexcept {
   return {meta_.has_value(),       checksums_.has_value(),
           provenance_.has_value(), bad_ && bad_->size_bytes() != 0,
-          mask_.has_value(),       cuts_.has_value()};
+          mask_.has_value(),       cuts_.has_value(),
+          digests_.has_value()};
 }
 
 // Appends the pointer of each sequence: the total size in bytes of all earlier sequences. Reads the

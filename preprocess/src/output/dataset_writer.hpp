@@ -22,6 +22,7 @@
 #include "output/dataset_paths.hpp"
 #include "output/disk_room.hpp"
 #include "output/provenance_writer.hpp"
+#include "output/text_digests.hpp"
 
 namespace millrace::preprocess {
 
@@ -36,6 +37,7 @@ struct dataset_options {
   /// Number of keys of the run, if P.cuts is to be written; otherwise 0.
   std::size_t cut_keys = 0;
   std::size_t cut_key = 0;  ///< the key of this dataset, for P.cuts
+  bool digests = false;     ///< write P.digests
 };
 
 /// The progress of a dataset_writer. A later writer can resume from this state and the partial
@@ -111,6 +113,10 @@ class dataset_writer {
   /// all. The next append() writes it to the file. Does nothing without P.cuts.
   void append_cut(const cut_point& point);
 
+  /// Appends the digests of the texts of the next documents. Call this before append() appends the
+  /// documents. Does nothing without P.digests.
+  void append_digests(std::span<const text_digest> digests);
+
   /// Appends a complete line to P.bad. Has no effect if the dataset has no P.bad.
   void append_bad(std::string_view line);
 
@@ -123,7 +129,7 @@ class dataset_writer {
 
   /// Takes back the sequences that were appended after the state `to` was saved.
   ///
-  /// @pre no document end, source place or bad record was appended since then
+  /// @pre no document end, source place, digest or bad record was appended since then
   void go_back(const dataset_state& to);
 
   /// The purpose for which a dataset is written.
@@ -198,6 +204,7 @@ class dataset_writer {
   std::optional<provenance_writer> provenance_;
   std::optional<io::mask_writer> mask_;
   std::optional<cut_writer> cuts_;
+  std::optional<digest_writer> digests_;
   std::optional<io::atomic_file> bad_;
   std::optional<io::atomic_file> meta_;
   std::int64_t sequences_ = 0;

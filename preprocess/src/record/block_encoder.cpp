@@ -37,6 +37,7 @@ block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encode
       parser_(options.keys),
       encoder_(tokenizer.make_encoder(options.tokenizer_bytes)) {
   assert(options.dtype == formats::dtype::uint16 || options.dtype == formats::dtype::int32);
+  assert(!options.digests || (options.keys.size() == 1 && !options.conversations));
   if (options.stop != nullptr) {
     encoder_->set_interrupt_check([stop = options.stop] { expect_going_on(stop); });
   }
@@ -61,6 +62,7 @@ void block_encoder::encode(const byte_block& block, encoded_block& out) {
   out.places.clear();
   out.faults.clear();
   out.marks.clear();
+  out.digests.clear();
   out.columns.resize(options_.keys.size());
   for (encoded_column& column : out.columns) {
     column.ids_bytes = 0;
@@ -178,6 +180,7 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
       return fault;
     }
   }
+  if (options_.digests) out.digests.push_back(digest_of(parser_.texts(0)));
   ++out.counts.documents;
   out.counts.lone_surrogates += parser_.lone_surrogates();
   out.counts.special_tokens += special_tokens_found() - special_tokens_before;
@@ -330,6 +333,7 @@ void cut_before(encoded_block& block, std::size_t document, std::size_t token_by
   block.counts = mark.counts;
   block.places.resize(document);
   block.marks.resize(document);
+  block.digests.resize(std::min(document, block.digests.size()));
   std::erase_if(block.faults, [&](const block_fault& each) { return each.place.begin >= end; });
   for (encoded_column& column : block.columns) {
     column.document_ends.resize(document);

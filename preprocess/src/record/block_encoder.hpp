@@ -86,7 +86,8 @@ struct encoder_options {
   std::shared_ptr<const record_sampler> sampler = nullptr;
   /// `--fim-rate`: permute some documents. Null: none. Not for conversations or sentences.
   std::shared_ptr<const fim_plan> fim = nullptr;
-  bool marks = false;  ///< make encoded_block::marks, so that blocks can be cut
+  bool marks = false;    ///< make encoded_block::marks, so that blocks can be cut
+  bool digests = false;  ///< make encoded_block::digests. Only with one key, not for conversations
   /// Conversations of at least this many bytes of JSON are refused, and records with `fim`. Blocks
   /// do not contain longer lines, so the size of blocks does not matter.
   std::size_t giant_bytes = std::size_t{16} << 20;

@@ -12,6 +12,7 @@
 
 #include "input/byte_buffer.hpp"
 #include "record/record_parser.hpp"
+#include "record/text_digest.hpp"
 
 namespace millrace::preprocess {
 
@@ -94,6 +95,7 @@ struct encoded_block {
   std::vector<record_range> places;     ///< one per document
   std::vector<block_fault> faults;      ///< one per bad record
   std::vector<document_mark> marks;     ///< one per document, if encoder_options::marks is set
+  std::vector<text_digest> digests;     ///< one per document, if encoder_options::digests is set
 };
 
 /// Cuts a block before the line of one of its documents. What is left is what the text before that

@@ -33,6 +33,7 @@ giant_chunk_reader::giant_chunk_reader(const tokenizer::tokenizer& tokenizer, gi
 
 bool giant_chunk_reader::next(giant_chunk& chunk) {
   chunk.parts.clear();
+  chunk.text_ends.clear();
   std::swap(chunk.text, rest_);
   rest_.size = 0;
   std::size_t begin = 0;  // offset of the current text in the chunk
@@ -40,8 +41,12 @@ bool giant_chunk_reader::next(giant_chunk& chunk) {
   std::size_t limit = std::max(chunk_bytes_, chunk.text.size + chunk.text.size / 2);
   for (;;) {
     if (!open_) {
-      if (chunk.text.size >= chunk_bytes_ || chunk.parts.size() >= most_parts) return true;
-      if (!texts_.next()) return !chunk.parts.empty() || chunk.text.size != 0;
+      if (chunk.text.size >= chunk_bytes_ || chunk.parts.size() >= most_parts ||
+          chunk.text_ends.size() >= most_parts) {
+        return true;
+      }
+      // All texts of the chunk have ended, even if they gave no parts.
+      if (!texts_.next()) return !chunk.text_ends.empty();
       open_ = true;
       begin = chunk.text.size;
     }
@@ -60,6 +65,7 @@ bool giant_chunk_reader::next(giant_chunk& chunk) {
 // Adds the last part or the last sentences of a text. Called when the whole text is in this chunk
 // or in earlier chunks.
 void giant_chunk_reader::end_text(giant_chunk& chunk, std::size_t begin) {
+  chunk.text_ends.push_back(chunk.text.size);
   if (!splitter_) {
     chunk.parts.push_back({begin, chunk.text.size, given_ == 0, true, given_});
     return;

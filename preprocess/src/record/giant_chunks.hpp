@@ -25,7 +25,8 @@ struct giant_chunk {
     std::uint64_t offset_bytes = 0;  ///< offset of the part in its text
   };
 
-  text_bytes text;  ///< includes the text between sentences
+  text_bytes text;                     ///< includes the text between sentences
+  std::vector<std::size_t> text_ends;  ///< where texts end in `text`
   std::vector<part> parts;
 
   // encode() fills the following members.

@@ -2,6 +2,7 @@
 #include "record/giant_record.hpp"
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,6 +28,7 @@ class key_writer {
   bool write(const giant_chunk& chunk) {
     counts_.special_tokens += chunk.special_tokens;
     counts_.text_bytes += static_cast<std::int64_t>(chunk.text.size);
+    if (options_.digests) add_to_digest(chunk);
     std::size_t begin = 0;
     for (std::size_t i = 0; i < chunk.id_ends.size(); ++i) {
       const giant_chunk::part& part = chunk.parts[i];
@@ -54,6 +56,7 @@ class key_writer {
   }
 
   std::optional<record_fault> take_fault() { return std::move(fault_); }
+  text_digest digest() const noexcept { return digest_.finish(); }
 
  private:
   // Adds ids to the current sequence. The document's last sequence also gets the end-of-document
@@ -64,6 +67,16 @@ class key_writer {
     if (length_ == 0 && ended_length_ != 0) end_sequence();
     length_ += static_cast<std::int64_t>(ids.size());
     if (length_ <= options_.most_tokens) sink_.append(key_, ids);
+  }
+
+  void add_to_digest(const giant_chunk& chunk) {
+    const std::string_view text(chunk.text.data(), chunk.text.size);
+    std::size_t begin = 0;
+    for (const std::size_t end : chunk.text_ends) {
+      digest_.append(text.substr(begin, end - begin)).end_text();
+      begin = end;
+    }
+    digest_.append(text.substr(begin));
   }
 
   bool end_text() {
@@ -91,6 +104,7 @@ class key_writer {
   record_counts& counts_;
   std::int64_t length_ = 0;        // ids in the current sequence
   std::int64_t ended_length_ = 0;  // ids in the previous sequence; 0 if `sink_` knows its end
+  text_digester digest_;
   std::optional<record_fault> fault_;
 };
 
@@ -176,6 +190,7 @@ std::optional<record_fault> encode_values(const line_range& line, const giant_op
                                           const tokenizer::tokenizer& tokenizer,
                                           const encoder_of_thread& encoder, id_sink& sink,
                                           record_counts& counts) {
+  assert(!options.digests || options.keys.size() == 1);
   std::vector<giant_value> values;
   {
     const optional_timer reading(options.clock, stage_clock::stage::read);
@@ -195,6 +210,7 @@ std::optional<record_fault> encode_values(const line_range& line, const giant_op
     if (auto fault = writer.take_fault()) return fault;
     if (!writer.end_document()) return writer.take_fault();
     counts.lone_surrogates += chunks.lone_surrogates();
+    if (options.digests) sink.take_digest(writer.digest());
   }
   counts.documents = 1;
   return std::nullopt;

@@ -15,6 +15,7 @@
 #include "record/encoded_block.hpp"
 #include "record/line_window.hpp"
 #include "record/record_parser.hpp"
+#include "record/text_digest.hpp"
 #include "record/text_key.hpp"
 
 namespace millrace::preprocess {
@@ -32,12 +33,16 @@ class id_sink {
   ///
   /// @param length  number of ids in the sequence, at least 1
   virtual void end_sequence(std::size_t key, std::int32_t length) = 0;
+  /// Receives the digest of the record's texts, last of all and only if the record is good. Not
+  /// called without giant_options::digests.
+  virtual void take_digest(const text_digest& /*digest*/) {}
 };
 
 struct giant_options {
   std::vector<text_key> keys;                                ///< at least one; distinct
   std::optional<std::int32_t> append_eod;                    ///< as in encoder_options
   std::optional<sentence_options> sentences = std::nullopt;  ///< as in encoder_options
+  bool digests = false;                                      ///< as in encoder_options
   /// As in encoder_options.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   int workers = 1;                                  ///< number of chunks encoded concurrently

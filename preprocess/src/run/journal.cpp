@@ -18,7 +18,7 @@ namespace millrace::preprocess {
 namespace {
 
 // Increase this number when the contents of a record change.
-constexpr std::uint32_t journal_version = 7;
+constexpr std::uint32_t journal_version = 8;
 
 static_assert(std::is_trivially_copyable_v<record_counts>);
 static_assert(std::is_trivially_copyable_v<input_total>);

@@ -208,6 +208,7 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                       .giant_bytes = options.limits.giant_bytes,
                       .tokenizer_bytes = options.tokenizer_bytes};
   out.marks = options.most_tokens.has_value();
+  out.digests = options.needs_digests();
   if (options.fim) {
     out.fim = std::make_shared<fim_plan>(*options.fim, tokenizer, options.inputs);
   }

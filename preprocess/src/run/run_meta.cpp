@@ -127,10 +127,12 @@ void expect_share(const formats::dataset_meta& found, const formats::dataset_met
                   prefix.string()));
 }
 
-bool is_there(const std::filesystem::path& prefix, bool with_cuts) {
+// Returns whether the files are there that a merge needs, or that a dataset always has.
+bool is_there(const std::filesystem::path& prefix, const run_options& options) {
   const dataset_paths paths(prefix);
   return is_file(paths.bin) && is_file(paths.idx) && is_file(paths.of(sidecar::meta)) &&
-         (!with_cuts || is_file(paths.of(sidecar::cuts)));
+         (!options.needs_cuts() || is_file(paths.of(sidecar::cuts))) &&
+         (!options.needs_digests() || is_file(paths.of(sidecar::digests)));
 }
 
 // Returns whether `meta` describes the dataset at `paths`. Compares only the sizes of the .bin and
@@ -302,8 +304,7 @@ std::vector<std::size_t> listed_inputs(const run_options& options, const run_pro
 std::optional<std::vector<formats::dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options) {
-  const bool with_cuts = options.needs_cuts();
-  const auto exists = [&](const auto& prefix) { return is_there(prefix, with_cuts); };
+  const auto exists = [&](const auto& prefix) { return is_there(prefix, options); };
   if (!std::ranges::all_of(prefixes, exists)) return std::nullopt;
   std::vector<formats::dataset_meta> metas;
   try {

@@ -18,6 +18,7 @@
 #include "process/stop_flag.hpp"
 #include "record/block_encoder.hpp"
 #include "record/conversation_reader.hpp"
+#include "record/duplicates_by.hpp"
 #include "record/fim_options.hpp"
 #include "record/record_sampler.hpp"
 #include "record/text_key.hpp"
@@ -73,6 +74,8 @@ struct run_options {
   /// the earlier tasks as well.
   std::optional<std::int64_t> most_tokens = std::nullopt;
 
+  std::optional<duplicates_by> drop_duplicates = std::nullopt;  ///< `--drop-duplicates`
+
   read_limits limits = {};
   /// Time between checkpoints. If it is zero, there is a checkpoint after every block.
   std::chrono::milliseconds checkpoint_period{5000};
@@ -85,6 +88,9 @@ struct run_options {
 
   /// Whether the datasets get a P.cuts, with which the merge decides where the run ends.
   bool needs_cuts() const noexcept { return most_tokens && task && task->id.of > 1; }
+
+  /// Whether the dataset gets a P.digests, with which the merge finds documents of equal texts.
+  bool needs_digests() const noexcept { return drop_duplicates == duplicates_by::text; }
 
   /// Maximum number of blocks in flight.
   std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }

@@ -248,6 +248,7 @@ std::vector<std::string> stages::commit_giant(const work_item& item) {
   const giant_options giant{.keys = encoding_.keys,
                             .append_eod = encoding_.append_eod,
                             .sentences = encoding_.sentences,
+                            .digests = encoding_.digests,
                             .tokenizer_bytes = encoding_.tokenizer_bytes,
                             .workers = options_.workers,
                             .clock = &clock_};

@@ -8,6 +8,7 @@
 idx_uint16_3docs.sum   for Megatron's files of that name
 idx_uint16_3docs.mask  for the tokens 1, 2, 4, 6 and 7 of these files
 two_documents.cuts     for a task that read an input of three lines, the second of which is blank
+two_documents.digests  for a run that read a text, and a list of two texts
 blocks.sum             for a .bin of 2 MiB + 5 bytes and an .idx of 1 MiB. Byte i is the low byte of
                        i * i + i / 251, where i continues from the .bin to the .idx
 idx_uint16_3docs.rows-4        for Megatron's files of that name, with the .sum above
@@ -31,7 +32,8 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from sidecar_formats import crc32c, encode_cuts, encode_mask, encode_meta, encode_rows, encode_src, encode_sum, extent  # noqa: E402
+from sidecar_formats import (crc32c, encode_cuts, encode_digests, encode_mask, encode_meta, encode_rows,  # noqa: E402
+                             encode_src, encode_sum, extent)
 
 HERE = pathlib.Path(__file__).resolve().parent
 MEGATRON = HERE.parent / "megatron"
@@ -188,6 +190,7 @@ def files():
                                              read("idx_uint16_3docs.idx"))
     yield "idx_uint16_3docs.mask", encode_mask([token in (1, 2, 4, 6, 7) for token in range(8)])
     yield "two_documents.cuts", cuts_of_two_documents()
+    yield "two_documents.digests", encode_digests([[b"abc"], [b"a", b""]])
     pair = read("idx_uint16_3docs.bin"), read("idx_uint16_3docs.idx")
     yield "idx_uint16_3docs.rows-4", encode_rows(*pair, 4, 1, 0, 3, encode_sum(*pair))
     pair = read("preprocess_lines.bin"), read("preprocess_lines.idx")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encodes the sidecars of a dataset in slow, simple code, as formats/spec/sum.md, mask.md, src.md, cuts.md,
-meta.md and rows.md specify them.
+digests.md, meta.md and rows.md specify them.
 
 Only these pages were used to write this code, so that the project's own code can be compared with it.
 """
@@ -148,6 +148,15 @@ def encode_cuts(points, keys, key):
             out += varint(zigzag(point[i] - before[i]))
         before = point
     out += struct.pack("<Q", len(points))
+    return out + struct.pack("<I", crc32c(out))
+
+
+def encode_digests(documents):
+    """Returns the `.digests` of documents, each a list of texts (bytes)."""
+    out = b"MILLTXT\0" + struct.pack("<II", 1, 0)
+    for texts in documents:
+        out += hashlib.sha256(b"".join(text + struct.pack("<Q", len(text)) for text in texts)).digest()
+    out += struct.pack("<Q", len(documents))
     return out + struct.pack("<I", crc32c(out))
 
 

@@ -36,8 +36,8 @@ struct dataset_paths {
   std::filesystem::path idx;
 };
 
-/// Says for each possible sidecar (P.meta, P.sum, P.src, P.bad, P.mask, P.cuts) whether a finished
-/// dataset has it.
+/// Says for each possible sidecar (P.meta, P.sum, P.src, P.bad, P.mask, P.cuts, P.digests) whether
+/// a finished dataset has it.
 using sidecar_set = std::array<bool, formats::all_sidecars.size()>;
 
 /// Gives the finished files of a dataset (`NAME.partial`) their final names. First removes the old
