@@ -56,13 +56,16 @@ class kept_columns final : public id_sink {
   void end_sequence(std::size_t key, std::int32_t length) override {
     columns[key].lengths.push_back(length);
   }
+  void take_digest(const text_digest& digest) override { digests.push_back(digest); }
 
   std::vector<column> columns;
+  std::vector<text_digest> digests;
 };
 
 struct outcome {
   std::optional<record_fault> fault;
-  std::vector<column> columns;  // empty if there is a fault
+  std::vector<column> columns;       // empty if there is a fault
+  std::vector<text_digest> digests;  // as well; none if there are several keys
   record_counts counts;
 };
 
@@ -104,6 +107,7 @@ class both_ways {
                               .dtype = formats::dtype::int32,
                               .on_bad_record = bad_record_policy::skip,
                               .sentences = sentences_,
+                              .digests = keys_.size() == 1,
                               .most_tokens = most_tokens}),
         encoders_([&tokenizer] { return tokenizer.make_encoder(); }) {}
 
@@ -111,6 +115,7 @@ class both_ways {
     return {.keys = plain_keys(keys_),
             .append_eod = eod_,
             .sentences = sentences_,
+            .digests = keys_.size() == 1,
             .workers = workers,
             .most_tokens = most_tokens_};
   }
@@ -124,7 +129,11 @@ class both_ways {
           file.range(), options, tokenizer_,
           [&]() -> tokenizer::encoder& { return *encoders_.local(); }, sink, out.counts);
     });
-    if (!out.fault) out.columns = sink.columns;
+    if (!out.fault) {
+      out.columns = sink.columns;
+      out.digests = sink.digests;
+      EXPECT_EQ(out.digests.size(), keys_.size() == 1 ? 1U : 0U);
+    }
     return out;
   }
 
@@ -141,6 +150,7 @@ class both_ways {
       out.fault = encoded.faults.front().fault;
       return out;
     }
+    out.digests = encoded.digests;
     for (const encoded_column& each : encoded.columns) {
       column& to = out.columns.emplace_back();
       to.ids.resize(each.ids_bytes / sizeof(std::int32_t));
@@ -169,6 +179,7 @@ void expect_same(const outcome& giant, const outcome& usual, const std::string& 
     EXPECT_EQ(giant.fault->what, usual.fault->what);
   }
   EXPECT_EQ(giant.columns, usual.columns);
+  EXPECT_EQ(giant.digests, usual.digests);
   EXPECT_EQ(giant.counts.documents, usual.counts.documents);
   EXPECT_EQ(giant.counts.lone_surrogates, usual.counts.lone_surrogates);
   EXPECT_EQ(giant.counts.special_tokens, usual.counts.special_tokens);
@@ -217,10 +228,11 @@ void compare(const tokenizer::tokenizer& tokenizer, std::vector<std::string> wor
   random_lines random(test::seed(7), std::move(words));
   both_ways plain(tokenizer, {"text", "title"}, std::nullopt);
   both_ways with_eod(tokenizer, {"text", "title"}, 5);
+  both_ways one_key(tokenizer, {"text"}, 5);
   int good = 0;
   for (int i = 0; i < lines; ++i) {
     const std::string line = random.next();
-    both_ways& ways = i % 3 == 0 ? plain : with_eod;
+    both_ways& ways = i % 3 == 0 ? plain : i % 3 == 1 ? with_eod : one_key;
     giant_options options = ways.options(1 + i % 2);
     options.window_bytes = 16 + static_cast<std::size_t>(i) % 40;
     options.chunk_bytes = 1 + static_cast<std::size_t>(i) % 70;
@@ -356,8 +368,9 @@ TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
   std::mt19937_64 random(test::seed(19));
   for (const char* language : {"english", "greek"}) {
     for (const bool keep_newlines : {false, true}) {
-      both_ways both(*tokenizer, {"text", "title"}, 7, most_sequence_tokens,
-                     sentence_options{language, keep_newlines});
+      const sentence_options sentences{language, keep_newlines};
+      both_ways two_keys(*tokenizer, {"text", "title"}, 7, most_sequence_tokens, sentences);
+      both_ways one_key(*tokenizer, {"text"}, 7, most_sequence_tokens, sentences);
       random_lines lines(random(),
                          {"Mr. ",   "e.g. ", "word ",  "Word ",     ". ",      "? ",       "! ",
                           "...",    ".",     "\\n",    "\\r\\n",    "\\n\\n",  " ",        "   ",
@@ -366,6 +379,7 @@ TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
       for (int i = 0; i < 300; ++i) {
         std::string line = lines.next();
         if (line.ends_with('\r')) line.pop_back();  // '\r' would be part of the line end
+        both_ways& both = i % 2 == 0 ? two_keys : one_key;
         giant_options options = both.options(1 + i % 3);
         options.window_bytes = 16 + random() % 60;
         options.chunk_bytes = 1 + random() % 200;

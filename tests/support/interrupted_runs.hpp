@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -82,9 +83,11 @@ class stop_at_text final : public tokenizer::tokenizer {
 /// the machine is, and after a random time, which can be in any phase.
 ///
 /// @param outer  one number is drawn from it, so what the caller draws next does not depend on time
+/// @param after_stop  called after each stop, if it is given
 /// @return number of runs that stopped before they were complete
 inline int run_in_pieces(const tokenizer::tokenizer& tokenizer, preprocess::run_options options,
-                         std::mt19937_64& outer, int most_stops) {
+                         std::mt19937_64& outer, int most_stops,
+                         const std::function<void()>& after_stop = nullptr) {
   std::mt19937_64 random(outer());
   preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
   for (int stops = 0;; ++stops) {
@@ -110,6 +113,7 @@ inline int run_in_pieces(const tokenizer::tokenizer& tokenizer, preprocess::run_
       return stops;
     } catch (const preprocess::stopped&) {
       options.resume = true;
+      if (after_stop) after_stop();
     }
   }
 }

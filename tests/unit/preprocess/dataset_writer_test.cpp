@@ -242,7 +242,8 @@ dataset_options all_sidecars_on() {
           .checksums = true,
           .provenance = true,
           .quarantine = true,
-          .mask = true};
+          .mask = true,
+          .digests = true};
 }
 
 std::size_t tokens_of(std::int64_t document) {
@@ -265,6 +266,9 @@ void append_documents(dataset_writer& writer, std::int64_t begin, std::int64_t e
     const std::vector<std::uint16_t> ids(tokens_of(i), static_cast<std::uint16_t>(i));
     const auto length = static_cast<std::int32_t>(ids.size());
     const std::int64_t document_end = 1;
+    text_digest digest{};
+    digest[0] = static_cast<std::byte>(i);
+    writer.append_digests(std::span(&digest, 1));
     writer.append(std::as_bytes(std::span(ids)), std::span(&length, 1),
                   std::span(&document_end, 1));
     writer.append_mask(mask_of(i).bits(), 0, ids.size());
@@ -294,6 +298,7 @@ TEST_F(DatasetWriter, GoesOnFromAnySavedState) {
     formats::bit_buffer bits;
     for (std::int64_t i = 0; i < documents; ++i) bits.append(mask_of(i).bits(), 0, tokens_of(i));
     EXPECT_TRUE(file("whole", ".mask") == test::encode_mask(bits.bits()));
+    EXPECT_EQ(digest_file(folder_ / "whole.digests").documents(), documents);
   }
   for (const std::int64_t stop : {0, 1, 7, 25, 39, 40}) {
     for (const bool finished : {false, true}) {
@@ -310,12 +315,13 @@ TEST_F(DatasetWriter, GoesOnFromAnySavedState) {
       dataset_writer writer(prefix(), all_sidecars_on(), saved);
       append_documents(writer, stop, documents);
       complete(writer);
-      for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".bad", ".mask", ".meta"}) {
+      for (const char* suffix :
+           {".bin", ".idx", ".sum", ".src", ".bad", ".mask", ".digests", ".meta"}) {
         EXPECT_TRUE(file("out", suffix) == file("whole", suffix)) << suffix;
       }
     }
   }
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 14) << "and nothing else";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 16) << "and nothing else";
 }
 
 TEST_F(DatasetWriter, RefusesToGoOnWithFilesThatAreTooShort) {
@@ -350,7 +356,8 @@ TEST_F(DatasetWriter, PublishesWhatIsLeftToPublish) {
   fs::rename(folder_ / "out.bin.partial", folder_ / "out.bin");
   publish_dataset(writer.paths(), writer.sidecars());
   publish_dataset(writer.paths(), writer.sidecars());
-  for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".bad", ".mask", ".meta"}) {
+  for (const char* suffix :
+       {".bin", ".idx", ".sum", ".src", ".bad", ".mask", ".digests", ".meta"}) {
     EXPECT_TRUE(fs::exists(folder_ / ("out" + std::string(suffix)))) << suffix;
   }
 }
