@@ -119,6 +119,7 @@ void check_all_counts(const dataset::indexed_dataset& data, const dataset_meta& 
   auto lines_used = static_cast<std::uint64_t>(counts.documents);
   lines_used += static_cast<std::uint64_t>(counts.blank_lines);
   lines_used += static_cast<std::uint64_t>(counts.not_sampled);
+  lines_used += static_cast<std::uint64_t>(counts.duplicates);
   lines_used += static_cast<std::uint64_t>(counts.overlong);
   for (const auto& [kind, count] : counts.bad_records) {
     lines_used += static_cast<std::uint64_t>(count);

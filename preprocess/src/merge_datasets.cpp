@@ -16,6 +16,7 @@
 #include <millrace/formats/detail/json_writer.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "merge/content_key.hpp"
 #include "merge/merge.hpp"
 #include "merge/shuffle_documents.hpp"
 #include "output/dataset_paths.hpp"
@@ -41,6 +42,9 @@ po::options_description flags() {
   add("multimodal", "keep the mode of each sequence");
   add("shuffle-documents", po::value<std::uint64_t>()->value_name("SEED"),
       "shuffle the documents with this seed");
+  add("drop-duplicates", "leave out documents whose ids are those of an earlier one");
+  add("memory", po::value<std::int64_t>()->value_name("MB"),
+      "memory to find duplicates, in MB (default: 1024)");
   add("overwrite", "replace the output if it exists");
   add("json", "print the summary as JSON on stdout");
   add("help,h", "show this text");
@@ -63,6 +67,10 @@ std::string help_text() {
          "data whose neighboring documents are alike. While it runs, it needs twice the disk "
          "space.\n"
          "The .bad files stay with the inputs.\n\n"
+         "--drop-duplicates keeps the first of the documents with equal ids, and writes where the\n"
+         "others came from to the .duplicates file, if all datasets have .src files. It needs 40\n"
+         "bytes of disk space per document while it runs.\n\n"
+         "Tasks of a run with --drop-duplicates are merged all at once, without those duplicates.\n"
          "Tasks of a run with --max-tokens are merged all at once, with their .cuts files. The\n"
          "output ends where one process would have ended. This needs space for a copy of one\n"
          "input.\n\n"
@@ -89,6 +97,7 @@ std::string to_json(const preprocess::merge_options& options,
   json.key("inputs").open('[');
   for (const auto& prefix : summary.prefixes) json.value(prefix.string());
   json.close(']');
+  if (summary.duplicates) json.key("duplicates").value(*summary.duplicates);
   if (summary.stopped_before) json.key("stopped_before").value(*summary.stopped_before);
   json.key("dropped").open('[');
   for (const auto& [which, why] : summary.dropped) {
@@ -116,6 +125,16 @@ preprocess::output_summary output_of(const std::filesystem::path& prefix,
   return output;
 }
 
+std::uint64_t memory_bytes_of(const po::variables_map& given) {
+  if (given.count("memory") == 0) return preprocess::default_duplicates_bytes;
+  const auto megabytes = given["memory"].as<std::int64_t>();
+  if (megabytes < 1 || megabytes > preprocess::most_duplicates_megabytes) {
+    throw command::usage_error(fmt::format("--memory {}: expected 1 to {} MB", megabytes,
+                                           preprocess::most_duplicates_megabytes));
+  }
+  return static_cast<std::uint64_t>(megabytes) << 20;
+}
+
 int merge_datasets(int argc, const char* const* argv) {
   const po::variables_map given = command::parse_flags(argc, argv, flags());
   if (given.count("help") != 0) {
@@ -123,7 +142,7 @@ int merge_datasets(int argc, const char* const* argv) {
     return command::exit_done;
   }
   if (given.count("version") != 0) {
-    command::print_version("merge_datasets");
+    command::print_version("merge_datasets", preprocess::optional_xxhash());
     return command::exit_done;
   }
   if (given.count("input") == 0) {
@@ -143,6 +162,8 @@ int merge_datasets(int argc, const char* const* argv) {
                                           .output_prefix = given["output-prefix"].as<std::string>(),
                                           .multimodal = given.count("multimodal") != 0,
                                           .overwrite = given.count("overwrite") != 0,
+                                          .drop_duplicates = given.count("drop-duplicates") != 0,
+                                          .memory_bytes = memory_bytes_of(given),
                                           .stop = &preprocess::catch_stop_signals()};
   std::optional<std::uint64_t> seed;
   if (given.count("shuffle-documents") != 0) seed = given["shuffle-documents"].as<std::uint64_t>();
@@ -152,6 +173,9 @@ int merge_datasets(int argc, const char* const* argv) {
       "merged {}{}: {}, {} ({})\n", command::grouped(std::ssize(summary.prefixes), "dataset"),
       seed ? ", shuffled" : "", command::grouped(summary.documents, "document"),
       command::grouped(summary.tokens, "token"), name(summary.type)));
+  if (summary.duplicates) {
+    command::tell(fmt::format("{} dropped\n", command::grouped(*summary.duplicates, "duplicate")));
+  }
   if (summary.stopped_before) command::tell(preprocess::budget_line(*summary.stopped_before));
   for (const auto& [which, why] : summary.dropped) {
     command::tell(fmt::format("{} was not written: {}\n", suffix_of(which), why));

@@ -55,6 +55,11 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
     report.notes.emplace_back(
         "With --partitions, the run needs twice this disk space until it ends.");
   }
+  if (line.run.drop_duplicates) {
+    report.notes.emplace_back(
+        "With --drop-duplicates, the run needs twice this disk space until it ends. The estimate "
+        "counts all documents: how many repeat an earlier one is not known.");
+  }
   command::answer(line.json ? preprocess::to_json(report) : preprocess::describe(report));
   return command::exit_done;
 }

@@ -76,8 +76,10 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   }
   line.run.limits.spool_folder = millrace::io::parent_folder(line.run.output_prefix);
   line.run.stop = &preprocess::catch_stop_signals();
-  const auto tasks = static_cast<std::int64_t>(preprocess::test_number(
+  auto tasks = static_cast<std::int64_t>(preprocess::test_number(
       "MILLRACE_TEST_TASKS", static_cast<std::size_t>(preprocess::task_count(line.run.inputs))));
+  // A single task would drop duplicates itself, and the merge expects parts with all documents.
+  if (line.run.drop_duplicates) tasks = std::max<std::int64_t>(tasks, 2);
 
   const std::uint64_t total_bytes = line.run.share().disk_bytes;
   using style = preprocess::progress::style;

@@ -71,6 +71,10 @@ TEST_F(MergeStop, AtAnyLookOfAShuffleRemovesWhatWasWritten) {
   stop_at_each_look(shuffled, {});
 }
 
+TEST_F(MergeStop, AtAnyLookOfDroppingDuplicatesRemovesWhatWasWritten) {
+  stop_at_each_look(dropping, {});
+}
+
 TEST_F(MergeStop, AtAnyLookOfAReplacementLeavesTheOldOutputWhole) {
   stop_at_each_look({}, undisturbed(shuffled));
   stop_at_each_look(shuffled, undisturbed({}));
@@ -79,9 +83,9 @@ TEST_F(MergeStop, AtAnyLookOfAReplacementLeavesTheOldOutputWhole) {
 // The merge checks for a signal every few MiB, even within a large document.
 TEST_F(MergeStop, LooksForASignalEveryFewMebibytes) {
   make_giant_part();
-  for (const strings& more : {strings{}, shuffled}) {
-    // A shuffle processes the tokens three times: it reads them, stores a temporary copy and writes
-    // the output.
+  for (const strings& more : {strings{}, shuffled, dropping}) {
+    // A shuffle and a merge without duplicates process the tokens three times. Both read them and
+    // write the output. One stores a temporary copy before, the other reads them to compare them.
     const int looks = giant_bytes / (4 << 20) * (more.empty() ? 1 : 3);
     empty_out();
     const auto result = run(more, {"MILLRACE_TEST_STOP_AT=look:" + std::to_string(looks)});

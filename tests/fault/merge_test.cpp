@@ -57,6 +57,10 @@ TEST_F(MergeKill, AtAnyStepOfAShuffleHarmsNothing) {
   kill_at_each_step(shuffled, {});
 }
 
+TEST_F(MergeKill, AtAnyStepOfDroppingDuplicatesHarmsNothing) {
+  kill_at_each_step(dropping, {});
+}
+
 // After a kill at any step, there is no index, or all files with final names belong to the same
 // dataset: the old one or the new one.
 TEST_F(MergeKill, AtAnyStepOfAReplacementLeavesOldNewOrNone) {
@@ -68,7 +72,7 @@ TEST_F(MergeKill, AtAnyStepOfAReplacementLeavesOldNewOrNone) {
 TEST_F(MergeKill, AtAnyTimeHarmsNothing) {
   const char* given = std::getenv("MILLRACE_KILLS");
   const int wanted_kills = given != nullptr ? std::atoi(given) : 15;
-  for (const strings& more : {strings{}, shuffled}) {
+  for (const strings& more : {strings{}, shuffled, dropping}) {
     const file_set wanted = undisturbed(more);
     empty_out();
     const auto start = std::chrono::steady_clock::now();

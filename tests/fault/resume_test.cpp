@@ -99,6 +99,57 @@ TEST_F(ResumeFault, AKillAtAnyStepOfPartitionsLeavesWhatGoesOn) {
   EXPECT_GT(kills, 60);
 }
 
+TEST_F(ResumeFault, AKillAtAnyStepOfARunWithoutDuplicatesLeavesWhatGoesOn) {
+  add_dirty_inputs(8);
+  add("f.jsonl", test::read_text(inputs_.front()));
+  int kills = 0;
+  for (const char* by : {"ids", "text"}) {
+    flags_ = {"--on-bad-record", "quarantine", "--drop-duplicates", by, "--max-tokens", "900"};
+    const file_set wanted = undisturbed();
+    ASSERT_EQ(wanted.size(), 7U);  // .bin .idx .meta .sum .src .bad .duplicates
+    for (const auto& [name, stride] :
+         std::map<std::string, int>{{"journal", 7}, {"publish", 1}, {"sync", 37}}) {
+      for (int step = 1;; step += stride) {
+        SCOPED_TRACE(name + ":" + std::to_string(step));
+        empty_out();
+        const auto result = run_killed_at(name + ":" + std::to_string(step));
+        if (result.status == 0) break;
+        ASSERT_EQ(result.status, killed) << result.err;
+        ++kills;
+        expect_nothing_half(wanted);
+        expect_resumed(wanted, {"--workers", std::to_string(1 + step % 3)});
+        if (HasFailure()) return;
+      }
+    }
+  }
+  std::cout << kills << " kills\n";
+  EXPECT_GT(kills, 60);
+}
+
+// A user who starts over may omit --drop-duplicates, or drop other documents.
+TEST_F(ResumeFault, NoDatasetWithAllDocumentsOutlivesAnotherBeginning) {
+  add_dirty_inputs(8);
+  flags_ = {"--on-bad-record", "skip"};
+  const strings plain = flags_;
+  strings by_text = flags_;
+  by_text.insert(by_text.end(), {"--drop-duplicates", "text"});
+  for (const strings& next : {plain, by_text}) {
+    for (const char* step : {"journal:9", "publish:1", "publish:6", "publish:18"}) {
+      SCOPED_TRACE(step);
+      flags_ = plain;
+      flags_.insert(flags_.end(), {"--drop-duplicates", "ids"});
+      empty_out();
+      ASSERT_EQ(run_killed_at(step).status, killed);
+      ASSERT_TRUE(fs::is_directory(out() / ".millrace-all-x"));
+      flags_ = next;
+      const file_set wanted = undisturbed();
+      expect_sentence(run({"--resume"}), "had other settings (");
+      ASSERT_EQ(run({"--overwrite"}).status, 0);
+      expect_files(wanted);
+    }
+  }
+}
+
 // A user who starts over may request fewer partitions, or none.
 TEST_F(ResumeFault, NoPartitionOutlivesAnotherBeginning) {
   add_dirty_inputs(8);

@@ -100,6 +100,35 @@ TEST_F(MpiJob, EndsAtABudgetAsOneProcessDoes) {
   EXPECT_EQ(ended, 4);
 }
 
+// A task does not know the documents of the others, so the merge drops what is there twice.
+TEST_F(MpiJob, DropsDuplicatesAsOneProcessDoes) {
+  add_dirty_inputs(40);
+  add("f.jsonl", test::read_text(inputs_.front()));
+  int round = 0;
+  for (const char* by : {"ids", "text"}) {
+    for (const char* tokens : {"300", "4000", "1000000"}) {
+      SCOPED_TRACE(std::string(by) + ", " + tokens);
+      flags_ = {"--on-bad-record", "quarantine", "--drop-duplicates", by, "--max-tokens", tokens};
+      const file_set wanted = undisturbed();
+      for (const int tasks : {1, 3, 7}) {
+        empty_out();
+        // Half of the jobs are killed while the merge syncs or publishes its files, or while parts
+        // are removed.
+        if (round % 2 == 0) {
+          const strings steps = {"sync:40", "publish:25", "parts:2"};
+          (void)run_job(
+              3, tasks, {},
+              {0, "MILLRACE_TEST_KILL_AT=" + steps[static_cast<std::size_t>(round) / 2 % 3]},
+              test::small_blocks(300));
+        }
+        const auto result = run_job(1 + round++ % 4, tasks, {"--resume"});
+        ASSERT_EQ(result.status, 0) << result.err;
+        expect_files(wanted);
+      }
+    }
+  }
+}
+
 TEST_F(MpiJob, WithoutSidecarsThereAreNone) {
   add_dirty_inputs(40);
   flags_.insert(flags_.end(), {"--no-checksums", "--no-provenance"});

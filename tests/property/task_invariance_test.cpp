@@ -31,11 +31,12 @@ namespace fs = std::filesystem;
 using generator = std::mt19937_64;
 
 const std::vector<std::string> task_keys = {"text", "title"};
-const std::vector<std::string> suffixes = {".bin", ".idx", ".meta", ".sum",
-                                           ".src", ".bad", ".mask", ".cuts"};
+const std::vector<std::string> suffixes = {".bin", ".idx",  ".meta", ".sum",     ".src",
+                                           ".bad", ".mask", ".cuts", ".digests", ".duplicates"};
 
 std::string random_line(generator& random, bool large) {
   const auto text = [&] {
+    if (random() % 4 == 0) return std::string(random() % 5, 'a');  // others have the same
     std::string letters(random() % (large ? 20'000 : 40), ' ');
     for (char& c : letters) c = static_cast<char>('a' + random() % 26);
     return letters;
@@ -119,6 +120,7 @@ std::string random_task_input(generator& random) {
 }
 
 int ended_early = 0;  // number of wholes that --max-tokens ended
+int dropped = 0;      // and of those that have duplicates
 
 /// Runs the whole and the tasks, and compares the merged parts with the whole.
 /// @return number of stops
@@ -132,6 +134,7 @@ int expect_parts_to_merge(const tokenizer::tokenizer& tokenizer, const run_optio
     const auto meta = test::read_text(folder / ("whole_" + keys.front() + "_document.meta"));
     ended_early += meta.find("stopped_before") != std::string::npos ? 1 : 0;
   }
+  dropped += fs::exists(folder / ("whole_" + keys.front() + "_document.duplicates")) ? 1 : 0;
   for (const std::int64_t of : {1, 2, 3, 7, 16}) {
     SCOPED_TRACE(of);
     for (const std::string& key : keys) fs::create_directories(folder / key);
@@ -153,8 +156,12 @@ int expect_parts_to_merge(const tokenizer::tokenizer& tokenizer, const run_optio
       fs::rename(entry.path(), folder.path() / *key / name);
     }
     for (const std::string& key : keys) {
-      (void)merge({.input = folder / key, .output_prefix = folder / "merged"});
+      (void)merge({.input = folder / key,
+                   .output_prefix = folder / "merged",
+                   .memory_bytes = 1 + random() % 10'000});
       for (const std::string& suffix : suffixes) {
+        // Of a single task, this is not the work of the merge.
+        if (of == 1 && suffix == ".duplicates") continue;
         const auto wanted = folder / ("whole_" + key + "_document" + suffix);
         const auto found = folder / ("merged" + suffix);
         EXPECT_EQ(fs::exists(wanted), fs::exists(found)) << key << suffix;
@@ -184,6 +191,10 @@ run_options options_for(const std::vector<std::string>& inputs, const test::temp
     // From no document to more than all.
     options.most_tokens = static_cast<std::int64_t>(1 + random() % (1ULL << (random() % 20)));
   }
+  if (random() % 2 == 0) {
+    options.drop_duplicates = random() % 2 == 0 ? duplicates_by::ids : duplicates_by::text;
+    options.duplicates_bytes = 1 + random() % 10'000;
+  }
   return options;
 }
 
@@ -212,6 +223,7 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
     test::write_text(inputs.back(), good_records(R"({"text": "a", "title": "b"})"));
     run_options options = options_for(inputs, folder, random);
     options.keys = plain_keys(task_keys);
+    if (options.drop_duplicates) options.keys.resize(1);
     // The last input alone has more documents than this.
     if (round == 0) options.most_tokens = 1 + static_cast<std::int64_t>(random() % 20);
     if (random() % 2 == 0) {
@@ -222,9 +234,10 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
     ASSERT_FALSE(HasFailure());
   }
   std::cout << "stopped and resumed " << stopped_times << " times, " << ended_early
-            << " ended early\n";
+            << " ended early, " << dropped << " have duplicates\n";
   EXPECT_GT(stopped_times, 5);
   EXPECT_GT(ended_early, 0);
+  EXPECT_GT(dropped, 0);
 }
 
 TEST(TaskInvariance, PartsOfConversationsMergedAreWhatOneProcessWrites) {
@@ -249,6 +262,7 @@ TEST(TaskInvariance, PartsOfConversationsMergedAreWhatOneProcessWrites) {
     }
     run_options options = options_for(inputs, folder, random);
     options.keys = plain_keys({"messages"});
+    if (options.drop_duplicates) options.drop_duplicates = duplicates_by::ids;
     options.limits.giant_bytes = 200 + random() % 200;
     auto conversations = test::plain_conversations();
     conversations.most_tokens = 60;

@@ -30,8 +30,8 @@
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
 
-// Tests that a run with `--drop-duplicates text` writes the digest of the texts of each record that
-// P.src names.
+// Tests that a task with `--drop-duplicates text` writes the digest of the texts of each record
+// that P.src names.
 
 namespace millrace::preprocess {
 namespace {
@@ -143,6 +143,12 @@ class TextDigestsOfRuns : public testing::Test {
       }
     }
     options_.inputs = plan_inputs(paths, {.columns = {.paths = {{"text"}}}});
+    make_task();
+  }
+
+  // The first of two tasks. Its P.src numbers the inputs as the run does.
+  void make_task() {
+    options_.task = share_of(options_.inputs, {0, 2}, options_.limits.largest_part_bytes());
   }
 
   std::vector<text_digest> wanted() const {
@@ -151,7 +157,6 @@ class TextDigestsOfRuns : public testing::Test {
     std::vector<text_digest> digests;
     for (std::size_t d = 0; d < places.document_count(); ++d) {
       const formats::source_place place = places.at(d);
-      // P.src lists all inputs.
       digests.push_back(
           naive_digest(options_.inputs[place.input].has_rows()
                            ? std::vector<std::string>{*rows_[place.input][place.begin].front()}
@@ -213,6 +218,7 @@ TEST_F(TextDigestsOfRuns, DoNotDependOnWorkersAndBlocks) {
   options_.output_prefix = folder_ / "out";
   options_.drop_duplicates = duplicates_by::text;
   options_.overwrite = true;
+  make_task();
   std::string wanted;
   for (const std::size_t giant_bytes : {std::size_t{60}, std::size_t{1} << 20}) {
     for (const std::size_t block_bytes : {64U, 257U, 4096U}) {
@@ -236,6 +242,7 @@ TEST_F(TextDigestsOfRuns, BelongToAFinishedRun) {
   options_.inputs = plan_inputs(std::vector{(folder_ / "in").string()});
   options_.output_prefix = folder_ / "out";
   options_.drop_duplicates = duplicates_by::text;
+  make_task();
   (void)run(*tokenizer, options_, quiet);
   options_.resume = true;
   (void)run(*tokenizer, options_, quiet);

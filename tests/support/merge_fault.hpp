@@ -117,6 +117,7 @@ class merge_fault : public testing::Test {
   }
 
   inline static const strings shuffled = {"--shuffle-documents", "7"};
+  inline static const strings dropping = {"--drop-duplicates"};
 
   temp_folder folder_;
   std::mt19937_64 random_;

@@ -37,6 +37,7 @@ using file_set = std::map<std::string, std::string>;
 inline file_set files_of(const std::filesystem::path& folder) {
   file_set files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_directory()) continue;
     files[entry.path().filename().string()] = read_text(entry.path());
   }
   return files;

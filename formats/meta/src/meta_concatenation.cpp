@@ -48,13 +48,16 @@ constexpr std::array<std::string_view, 9> permutations = {
 //
 // A sample: samples with equal options, one after another, are a sample of all their inputs.
 constexpr std::array<std::string_view, 2> choices = {"--sample-rate", "--sample-seed"};
-// The tokens that a run may have, and the place at which it ended because of them. True of a
-// concatenation of tasks, of which only the last may have such a place.
+// The tokens that a run may have, and the place at which it ended because of them; and whether it
+// has documents twice. True of a concatenation of tasks, of which only the last may have such a
+// place.
 constexpr std::string_view budget = "--max-tokens";
 constexpr std::string_view budget_end = "stopped_before";
+constexpr std::string_view drop_duplicates = "--drop-duplicates";
 // The rest: even where they are equal, they are not true of a concatenation.
-constexpr std::array<std::string_view, 6> orders = {
-    budget, budget_end, "--partitions", "shuffle_documents", "filtered_from", "filter"};
+constexpr std::array<std::string_view, 7> orders = {
+    budget,          budget_end, drop_duplicates, "--partitions", "shuffle_documents",
+    "filtered_from", "filter"};
 
 bool is_order(const named_option& given) {
   return std::ranges::find(orders, given.first) != orders.end();
@@ -66,8 +69,8 @@ bool is_permutation(const named_option& given) {
   return std::ranges::find(permutations, given.first) != permutations.end();
 }
 
-bool is_budget(const named_option& given) {
-  return given.first == budget;
+bool is_of_run(const named_option& given) {
+  return given.first == budget || given.first == drop_duplicates;
 }
 bool is_budget_end(const named_option& given) {
   return given.first == budget_end;
@@ -175,7 +178,7 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
     return only(whole_.options, matters) != only(part.options, matters);
   };
   const auto matters_to_tasks = [](const named_option& given) {
-    return is_choice(given) || is_permutation(given) || is_budget(given);
+    return is_choice(given) || is_permutation(given) || is_of_run(given);
   };
   if (differ(is_of_contents) || (of_tasks && differ(matters_to_tasks))) {
     throw config_error(
@@ -320,13 +323,13 @@ void concatenation::append_order(const dataset_meta& part, std::size_t number) {
   } else {
     for (const std::string_view name : choices) whole_.options.emplace_back(name, "mixed");
   }
-  if (of_tasks) {  // the budgets are equal
-    for (const auto& kept : {only(before, is_budget), only(part.options, is_budget_end)}) {
+  if (of_tasks) {  // those of the run are equal
+    for (const auto& kept : {only(before, is_of_run), only(part.options, is_budget_end)}) {
       whole_.options.insert(whole_.options.end(), kept.begin(), kept.end());
     }
   }
   for (const std::string_view name : orders) {
-    if (of_tasks && (name == budget || name == budget_end)) continue;
+    if (of_tasks && (name == budget || name == budget_end || name == drop_duplicates)) continue;
     if (has(before, name) || has(part.options, name)) whole_.options.emplace_back(name, "mixed");
   }
 }

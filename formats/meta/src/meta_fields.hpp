@@ -25,6 +25,7 @@ inline constexpr std::pair<const char*, std::int64_t meta_counts::*> count_field
 /// Counts that few datasets have. A file has them only if they are not 0.
 inline constexpr std::pair<const char*, std::int64_t meta_counts::*> rare_count_fields[] = {
     {"not_sampled", &meta_counts::not_sampled},
+    {"duplicates", &meta_counts::duplicates},
     {"overlong", &meta_counts::overlong},
     {"truncated", &meta_counts::truncated},
 };

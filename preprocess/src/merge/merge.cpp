@@ -14,6 +14,7 @@
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "merge/drop_duplicates.hpp"
 #include "merge/merge_input.hpp"
 #include "merge/merge_sidecars.hpp"
 #include "merge/merge_target.hpp"
@@ -25,8 +26,7 @@
 namespace millrace::preprocess {
 
 stop_flag stop_flag_of(const merge_options& options) {
-  return {options.stop,
-          "the new files were removed, and the files that existed before are unchanged"};
+  return {options.stop, options.if_stopped};
 }
 
 parts_to_merge::parts_to_merge(const merge_options& options, const stop_flag& stop)
@@ -34,15 +34,43 @@ parts_to_merge::parts_to_merge(const merge_options& options, const stop_flag& st
   expect_folder(options.output_prefix);
   expect_another_folder(options.output_prefix, options.input);
   used_.prefixes = all_;
+  if (const auto by = duplicates_of_tasks(all_)) {
+    if (options.drop_duplicates && by != duplicates_by::ids) {
+      throw config_error(
+          "--drop-duplicates: these tasks drop duplicates by their text, which the merge does "
+          "without this flag; omit it, and merge the output alone with it to drop more by ids");
+    }
+    duplicates_ = {.by = *by, .memory_bytes = options.memory_bytes, .of_one_run = true};
+    return;  // their duplicates decide where the run ends
+  }
+  if (options.drop_duplicates) duplicates_ = {.memory_bytes = options.memory_bytes};
   if (!have_budget(all_)) return;
   if (!options.overwrite) refuse_existing(options.output_prefix);
   folder_.emplace(io::parent_folder(options.output_prefix), merge_folder(options.output_prefix));
   used_ = within_budget(all_, folder_->path(), stop);
 }
 
+merge_summary parts_to_merge::drop_duplicates(const merge_options& options) {
+  if (!options.overwrite) refuse_existing(options.output_prefix);
+  without_duplicates_.emplace(io::parent_folder(options.output_prefix),
+                              merge_folder(options.output_prefix));
+  merge_options into = options;
+  into.output_prefix = without_duplicates_->path() / options.output_prefix.filename();
+  merge_summary summary = write_without_duplicates(used_.prefixes, into, *duplicates_);
+  used_.prefixes = {into.output_prefix};
+  if (summary.stopped_before) used_.stopped_before = summary.stopped_before;
+  return summary;
+}
+
 merge_summary merge(const merge_options& options) {
   const stop_flag stop = stop_flag_of(options);
   const parts_to_merge parts(options, stop);
+  if (parts.duplicates()) {
+    merge_summary summary = write_without_duplicates(parts.used(), options, *parts.duplicates());
+    summary.prefixes = parts.all();
+    if (parts.stopped_before()) summary.stopped_before = parts.stopped_before();
+    return summary;
+  }
   const std::vector<std::filesystem::path>& prefixes = parts.used();
   merge_summary summary;
   summary.prefixes = parts.all();
@@ -63,7 +91,8 @@ merge_summary merge(const merge_options& options) {
     layout.total += extents.back();
   }
 
-  merged_dataset whole(options.output_prefix, layout, prefixes, sidecars, merge_room_advice, stop);
+  merged_dataset whole(options.output_prefix, layout, prefixes, sidecars, options.room_advice,
+                       stop);
   if (!options.overwrite) refuse_existing(options.output_prefix);
   merge_target target(whole.paths(), layout, sidecars.sum.has_value());
   dataset_extent before;

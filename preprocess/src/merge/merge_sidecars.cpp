@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merge/merge_sidecars.hpp"
+#include "output/written_meta.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +14,6 @@
 #include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_mapping.hpp>
-
-#include "run/run_meta.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -164,10 +163,16 @@ formats::dataset_meta concatenated(std::span<const std::filesystem::path> prefix
 }
 
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
-  merged_sidecars plan;
   const bool have_metas = !part_review(prefixes, {}).lack(sidecar::meta);
-  if (have_metas) {
-    plan.parts = read_metas(prefixes);
+  return plan_sidecars(prefixes,
+                       have_metas ? read_metas(prefixes) : std::vector<formats::dataset_meta>());
+}
+
+merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes,
+                              std::vector<formats::dataset_meta> metas) {
+  merged_sidecars plan;
+  if (!metas.empty()) {
+    plan.parts = std::move(metas);
     plan.meta = concatenated(prefixes, plan.parts);
     expect_good_records(*plan.meta, plan.parts);
     plan.changes = changes_of(*plan.meta, plan.parts);
@@ -190,6 +195,11 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
     throw config_error(*why +
                        ", but a part has a mask of the tokens to be predicted; merge only "
                        "datasets with masks, or only datasets without");
+  }
+  if (review.any_has(sidecar::duplicates)) {
+    plan.dropped.push_back(
+        {sidecar::duplicates,
+         "it numbers the documents of one dataset, so it stays with the inputs"});
   }
   if (plan.meta) plan.meta->sum_version = plan.sum;
   if (plan.meta && !plan.src) plan.meta->src_version.reset();
@@ -336,7 +346,8 @@ void expect_bad_line(std::string_view line, const formats::dataset_meta& meta, s
 }  // namespace
 
 void append_bad_lines(const dataset_paths& part, const formats::dataset_meta& meta,
-                      const part_change& change, io::atomic_file& file, const stop_flag& stop) {
+                      const part_change& change, io::atomic_file& file, const stop_flag& stop,
+                      bool is_cut) {
   const auto append = [&](std::string_view lines) { file.append(std::as_bytes(std::span(lines))); };
   const auto path = part.of(sidecar::bad);
   if (!is_file(path)) return;
@@ -361,6 +372,7 @@ void append_bad_lines(const dataset_paths& part, const formats::dataset_meta& me
     // again, because a line can be long.
     for (std::size_t end = text.find('\n', kept); end != text.npos; end = text.find('\n', done)) {
       const std::string_view line = std::string_view(text).substr(done, end + 1 - done);
+      if (lines == expected && is_cut) return;
       if (lines == expected) {
         fail(begin + done,
              fmt::format("expected the {} bad records of the .meta, found another", expected));

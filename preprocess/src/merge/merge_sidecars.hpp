@@ -67,6 +67,12 @@ formats::dataset_meta concatenated(std::span<const std::filesystem::path> prefix
 /// @throws io_error, format_error  a meta cannot be read.
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes);
 
+/// The same for parts that are merged only in part.
+///
+/// @param metas  one per prefix: of what is merged
+merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes,
+                              std::vector<formats::dataset_meta> metas);
+
 /// The P.mask of a part.
 class part_mask {
  public:
@@ -105,12 +111,14 @@ void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
 
 /// Appends the bad records of a part to `file`, if the part has any.
 ///
-/// @param meta  P.meta of the part
+/// @param meta    P.meta of the part
+/// @param is_cut  `meta` describes only the first records of the part, so P.bad may have more lines
 /// @throws io_error      P.bad cannot be read.
 /// @throws format_error  P.bad is damaged, or belongs to another dataset.
 /// @throws stopped       `stop` is set.
 void append_bad_lines(const dataset_paths& part, const formats::dataset_meta& meta,
-                      const part_change& change, io::atomic_file& file, const stop_flag& stop);
+                      const part_change& change, io::atomic_file& file, const stop_flag& stop,
+                      bool is_cut = false);
 
 /// Converts a line of one task's P.bad to a line of the merged P.bad. In P.bad, `line` is the line
 /// number of a bad record, and `from_byte` is the offset in the input from which lines are counted.

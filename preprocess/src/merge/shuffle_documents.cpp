@@ -25,250 +25,15 @@
 #include "merge/merge_input.hpp"
 #include "merge/merge_sidecars.hpp"
 #include "merge/merged_layout.hpp"
+#include "merge/part_readers.hpp"
 #include "merge/place_part.hpp"
 #include "merge/shuffle_spill.hpp"
-#include "merge/shuffled_dataset.hpp"
+#include "merge/sized_dataset.hpp"
 #include "output/disk_room.hpp"
 #include "output/output_check.hpp"
 
 namespace millrace::preprocess {
 namespace {
-
-constexpr std::size_t read_bytes_at_a_time = std::size_t{1} << 20;
-
-/// Reads an array of an `.idx` sequentially, in chunks.
-template <class T>
-class column_reader {
- public:
-  column_reader(const merge_input& input, std::uint64_t array, std::uint64_t count,
-                const stop_flag& stop)
-      : input_(&input), stop_(&stop), array_(array), left_(count) {}
-
-  /// @pre next() was called fewer than `count` times
-  T next() {
-    if (at_ == chunk_.size()) {
-      stop_->check();
-      chunk_.resize(std::min<std::uint64_t>(left_, (std::size_t{64} << 10)));
-      input_->read_index(array_, done_, std::span(chunk_));
-      done_ += chunk_.size();
-      left_ -= chunk_.size();
-      at_ = 0;
-    }
-    return chunk_[at_++];
-  }
-
- private:
-  const merge_input* input_;
-  const stop_flag* stop_;
-  std::uint64_t array_;
-  std::uint64_t left_;
-  std::uint64_t done_ = 0;
-  std::size_t at_ = 0;
-  std::vector<T> chunk_;
-};
-
-/// A document of an input, as described by its `.idx`.
-struct stored_document {
-  std::uint64_t begin = 0;  ///< offset of its tokens in the .bin
-  std::uint64_t bytes = 0;
-  std::span<const std::int32_t> lengths;
-  std::span<const std::int8_t> modes;
-};
-
-/// Calls `work(document)` for each document of an input, in order. Also verifies the whole `.idx`,
-/// because the output's index is computed only from the lengths: an error elsewhere would go
-/// unnoticed.
-template <class Work>
-void for_each_document(const merge_input& input, bool multimodal, const stop_flag& stop,
-                       Work&& work) {
-  const auto& idx = input.view();
-  const auto item = static_cast<std::int64_t>(formats::size_bytes(idx.type));
-  const std::uint64_t sequences = idx.lengths.size();
-  column_reader<std::int32_t> lengths(input, idx.lengths_offset(), sequences, stop);
-  column_reader<std::int64_t> pointers(input, idx.pointers_offset(), sequences, stop);
-  column_reader<std::int64_t> ends(input, idx.document_index_offset() + 8,
-                                   idx.document_index.size() - 1, stop);
-  column_reader<std::int8_t> modes(
-      input, idx.document_index_offset() + 8 * idx.document_index.size(), sequences, stop);
-  std::vector<std::int32_t> own_lengths;
-  std::vector<std::int8_t> own_modes;
-  std::int64_t sequence = 0;
-  std::int64_t pointer = 0;
-  for (std::int64_t d = 0; d < idx.document_count(); ++d) {
-    const std::int64_t end = ends.next();
-    if (end < sequence || end > idx.sequence_count()) {
-      throw format_error(input.paths().idx,
-                         idx.document_index_offset() + 8 * (static_cast<std::uint64_t>(d) + 1),
-                         fmt::format("a document ends before sequence {}, expected {} to {}", end,
-                                     sequence, idx.sequence_count()));
-    }
-    own_lengths.clear();
-    own_modes.clear();
-    const std::int64_t begin = pointer;
-    for (; sequence < end; ++sequence) {
-      const std::int32_t length = lengths.next();
-      const std::int64_t found = pointers.next();
-      if (length < 0 || found != pointer) {
-        throw format_error(
-            input.paths().idx, idx.pointers_offset() + 8 * static_cast<std::uint64_t>(sequence),
-            fmt::format("sequence {} has length {} and pointer {}, expected 0 or more, and {}",
-                        sequence, length, found, pointer));
-      }
-      pointer += length * item;
-      own_lengths.push_back(length);
-      if (multimodal) own_modes.push_back(modes.next());
-    }
-    work(stored_document{static_cast<std::uint64_t>(begin),
-                         static_cast<std::uint64_t>(pointer - begin), own_lengths, own_modes});
-  }
-  if (sequence != idx.sequence_count()) {
-    throw format_error(input.paths().idx, idx.document_index_offset(),
-                       fmt::format("the documents end at sequence {}, expected {}", sequence,
-                                   idx.sequence_count()));
-  }
-}
-
-/// Reads the tokens of an input sequentially, in large pieces. If `checksums` is set, verifies the
-/// input against its P.sum.
-class token_reader {
- public:
-  token_reader(const merge_input& input, bool checksums, const stop_flag& stop)
-      : input_(&input), stop_(&stop), left_(input.view().bin_size_bytes) {
-    if (!checksums) return;
-    const auto path = input.paths().of(sidecar::sum);
-    sum_file_ = io::file_mapping(path);
-    try {
-      sum_ = formats::parse_sum(sum_file_.bytes());
-    } catch (const format_error& e) {
-      throw e.in(path);
-    }
-    if (sum_.bin_bytes != left_ || sum_.idx_bytes != input.idx_bytes()) {
-      throw format_error(path, 16, "it belongs to another dataset: the sizes differ");
-    }
-    check_.emplace(sum_.bin_blocks, sum_.bin_bytes);
-  }
-
-  /// Returns the next `size` bytes of tokens. The span is valid until the next call.
-  std::span<const std::byte> next(std::uint64_t size) {
-    if (size > buffer_.size() - at_) {
-      buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
-      at_ = 0;
-      const std::size_t kept = buffer_.size();
-      const std::uint64_t more = std::min<std::uint64_t>(
-          left_, std::max<std::uint64_t>(size - kept, read_bytes_at_a_time));
-      buffer_.resize(kept + more);
-      for (auto rest = std::span(buffer_).subspan(kept); !rest.empty();) {
-        stop_->check();
-        const auto part = rest.first(std::min(rest.size(), read_bytes_at_a_time));
-        input_->read_tokens(offset_, part);
-        if (check_) in(input_->paths().bin, [&] { check_->add(part); });
-        offset_ += part.size();
-        left_ -= part.size();
-        rest = rest.subspan(part.size());
-      }
-    }
-    const auto result = std::span<const std::byte>(buffer_).subspan(at_, size);
-    at_ += size;
-    return result;
-  }
-
-  /// Call this after all tokens were read. If there are checksums, also verifies the `.idx`.
-  void finish() {
-    if (!check_) return;
-    in(input_->paths().bin, [&] { check_->finish(); });
-    formats::sum_check idx_check(sum_.idx_blocks, sum_.idx_bytes);
-    std::vector<std::byte> chunk(read_bytes_at_a_time);
-    in(input_->paths().idx, [&] {
-      for (std::uint64_t at = 0; at < input_->idx_bytes(); at += chunk.size()) {
-        stop_->check();
-        const auto part =
-            std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), input_->idx_bytes() - at));
-        input_->read_index(0, at, part);
-        idx_check.add(part);
-      }
-      idx_check.finish();
-    });
-  }
-
- private:
-  // Calls `work`. An error about a block contains the block's offset, but no path, so add the path.
-  template <class Work>
-  static void in(const std::filesystem::path& of, Work&& work) {
-    try {
-      work();
-    } catch (const format_error& e) {
-      throw e.path().empty() ? e.in(of) : e;
-    }
-  }
-
-  const merge_input* input_;
-  const stop_flag* stop_;
-  std::uint64_t left_;
-  std::uint64_t offset_ = 0;
-  std::size_t at_ = 0;
-  std::vector<std::byte> buffer_;
-  io::file_mapping sum_file_;
-  formats::sum_view sum_;
-  std::optional<formats::sum_check> check_;
-};
-
-/// Reads where each document of an input came from: the source file and the place in it. Reads the
-/// documents in their order, and changes the number of the source file to its number in the merged
-/// dataset.
-class place_reader {
- public:
-  place_reader(const merge_input& input, const formats::dataset_meta& meta,
-               const formats::part_shift& shift, std::vector<formats::src_input>& inputs)
-      : path_(input.paths().of(sidecar::src)), file_(path_), shift_(&shift) {
-    read([&] {
-      view_ = formats::parse_src(file_.bytes());
-      expect_src_of(view_, meta);
-      inputs.resize(shift.inputs_before);
-      std::ranges::move(view_.inputs(), std::back_inserter(inputs));
-      cursor_.emplace(view_);
-    });
-  }
-  place_reader(const place_reader&) = delete;
-
-  formats::source_place next() {
-    if (at_ == places_.size()) {
-      read([&] { places_ = cursor_->next(); });
-      at_ = 0;
-    }
-    return shift_->apply(places_[at_++]);
-  }
-
- private:
-  template <class Work>
-  void read(Work&& work) const {
-    try {
-      work();
-    } catch (const format_error& e) {
-      throw e.in(path_);
-    }
-  }
-
-  std::filesystem::path path_;
-  io::file_mapping file_;
-  const formats::part_shift* shift_;
-  formats::src_view view_;
-  std::optional<formats::src_cursor> cursor_;
-  std::span<const formats::source_place> places_;
-  std::size_t at_ = 0;
-};
-
-void check_fits(const merge_input& input, const merge_input& first, const merge_options& options) {
-  if (input.view().type != first.view().type) {
-    throw config_error(
-        fmt::format("{} holds {}, but {} holds {}; only datasets of the same type can be merged",
-                    input.paths().bin.string(), name(input.view().type), first.paths().bin.string(),
-                    name(first.view().type)));
-  }
-  if (options.multimodal && input.view().modes.size() != input.view().lengths.size()) {
-    throw config_error(fmt::format("--multimodal: {} has no modes", input.paths().idx.string()));
-  }
-  expect_another_folder(options.output_prefix, options.input);
-}
 
 /// The shuffled order of all documents: maps the index of a document in the concatenated inputs to
 /// its index in the output.
@@ -374,11 +139,14 @@ void note_seed(formats::dataset_meta& meta, std::uint64_t seed) {
 
 merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   const stop_flag stop = stop_flag_of(options);
-  const parts_to_merge parts(options, stop);
+  parts_to_merge parts(options, stop);
+  std::optional<std::int64_t> duplicates;
+  if (parts.duplicates()) duplicates = parts.drop_duplicates(options).duplicates;
   const std::vector<std::filesystem::path>& prefixes = parts.used();
   merge_summary summary;
   summary.prefixes = parts.all();
   summary.stopped_before = parts.stopped_before();
+  summary.duplicates = duplicates;
   const merge_input first(prefixes.front());
   summary.type = first.view().type;
   merged_sidecars sidecars = plan_sidecars(prefixes);
@@ -393,22 +161,22 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   for (std::size_t i = 0; i < prefixes.size(); ++i) {
     stop.check();
     const merge_input input(prefixes[i]);
-    check_fits(input, first, options);
+    expect_fits(input, first, options.multimodal);
     if (sidecars.meta) expect_meta_of(input, sidecars.parts[i]);
     extents.push_back(extent_of(input.view()));
     whole += extents.back();
   }
 
-  shuffled_dataset output(options.output_prefix,
-                          {.type = summary.type,
-                           .sequences = whole.sequences,
-                           .documents = whole.documents,
-                           .bin_bytes = whole.bin_bytes,
-                           .multimodal = options.multimodal,
-                           .checksums = sidecars.sum,
-                           .provenance = sidecars.src,
-                           .mask = sidecars.mask},
-                          stop);
+  sized_dataset output(options.output_prefix,
+                       {.type = summary.type,
+                        .sequences = whole.sequences,
+                        .documents = whole.documents,
+                        .bin_bytes = whole.bin_bytes,
+                        .multimodal = options.multimodal,
+                        .checksums = sidecars.sum,
+                        .provenance = sidecars.src,
+                        .mask = sidecars.mask},
+                       stop);
   if (!options.overwrite) refuse_existing(options.output_prefix);
   const turns order(whole.documents, seed);
   const std::uint64_t turns_of_part =
@@ -417,11 +185,11 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
       measure(options, sidecars, prefixes, extents, whole.documents, order, turns_of_part, stop);
   shuffle_spill spill(output.paths().with(".shuffle"), turns_of_part, sizes.parts, stop);
   if (sidecars.meta) note_seed(*sidecars.meta, seed);
-  auto claims =
-      output.claims(sizes.src_bytes, sidecars.meta ? formats::meta_bytes(*sidecars.meta) : 0);
+  auto claims = output.claims(
+      {.src = sizes.src_bytes, .meta = sidecars.meta ? formats::meta_bytes(*sidecars.meta) : 0});
   claims.push_back(spill.claim());
   reserve_all(claims, options.output_prefix,
-              "the shuffled dataset and the temporary copy of the documents", merge_room_advice,
+              "the shuffled dataset and the temporary copy of the documents", options.room_advice,
               stop);
   output.begin();
   spill.begin();
@@ -429,7 +197,8 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < prefixes.size(); ++i) {
     const merge_input input = reopen(prefixes[i], extents[i]);
-    check_fits(input, first, options);  // again, because the input may have been replaced
+    expect_fits(input, first,
+                options.multimodal);  // again, because the input may have been replaced
     token_reader tokens(input, sidecars.sum.has_value(), stop);
     std::optional<place_reader> places;
     if (sidecars.src) {
@@ -455,7 +224,13 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
     });
     tokens.finish();
   }
-  spill.read([&](const spilled_document& document) { output.append(document); });
+  spill.read([&](const spilled_document& document) {
+    output.append_tokens(document.tokens);
+    const std::uint64_t bits =
+        sidecars.mask ? document.tokens.size() / formats::size_bytes(summary.type) : 0;
+    output.append_mask(formats::bit_span(document.mask, bits), 0, bits);
+    output.end_document(document.lengths, document.modes, document.place);
+  });
 
   output.finish(inputs, sidecars.meta);
   summary.dropped = sidecars.dropped;

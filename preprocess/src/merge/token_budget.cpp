@@ -2,6 +2,7 @@
 #include "merge/token_budget.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <system_error>
@@ -24,8 +25,7 @@
 #include "output/dataset_paths.hpp"
 #include "output/dataset_writer.hpp"
 #include "output/disk_room.hpp"
-#include "run/parse_number.hpp"
-#include "run/run_meta.hpp"
+#include "output/written_meta.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -44,8 +44,8 @@ class budget_search {
  public:
   budget_search(std::span<const std::filesystem::path> parts,
                 std::span<const formats::dataset_meta> metas, std::int64_t budget,
-                const stop_flag& stop)
-      : parts_(parts), metas_(metas), budget_(budget), stop_(stop) {}
+                const std::function<bool(std::uint64_t)>& is_dropped, const stop_flag& stop)
+      : parts_(parts), metas_(metas), budget_(budget), is_dropped_(is_dropped), stop_(stop) {}
 
   /// @return the place of the first record that is left out, as in P.meta; nothing if there is none
   std::optional<std::string> find() {
@@ -60,8 +60,9 @@ class budget_search {
       }
       if (const std::string* stop = stop_of(meta)) return *stop;
       for (std::size_t key = 0; key < before_.size(); ++key) {
-        before_[key] += ends_.back().point.tokens[key];
+        before_[key] += ends_.back().point.tokens[key] - dropped_[key];
       }
+      documents_before_ += static_cast<std::uint64_t>(meta.counts.documents);
     }
     return std::nullopt;
   }
@@ -74,7 +75,7 @@ class budget_search {
  private:
   bool fits(const cut_point& point) const {
     for (std::size_t key = 0; key < before_.size(); ++key) {
-      if (point.tokens[key] > budget_ - before_[key]) return false;
+      if (point.tokens[key] - dropped_[key] > budget_ - before_[key]) return false;
     }
     return true;
   }
@@ -95,6 +96,7 @@ class budget_search {
     bool is_of_meta = true;
     std::optional<cut_point> last;
     std::optional<cut_point> cut;
+    dropped_.assign(before_.size(), 0);
     cuts.for_each([&](const cut_point& point) {
       const std::int64_t number = point.counts.documents;
       if (number == 0) {
@@ -103,6 +105,7 @@ class budget_search {
       if (number != cuts.documents()) {
         is_of_meta = is_of_meta && is_within(point, meta.inputs, lines_before);
       }
+      if (last && !cut) count_dropped(*last, point);
       if (!cut && !fits(point)) cut = last;
       last = point;
     });
@@ -116,6 +119,15 @@ class budget_search {
     }
     if (!cut) ends_.push_back({.point = *std::move(last), .after_all = true});
     return cut;
+  }
+
+  // Counts the tokens of the document between two points, if it is dropped.
+  void count_dropped(const cut_point& from, const cut_point& to) {
+    const auto number = static_cast<std::uint64_t>(from.counts.documents);
+    if (!is_dropped_ || !is_dropped_(documents_before_ + number)) return;
+    for (std::size_t key = 0; key < dropped_.size(); ++key) {
+      dropped_[key] += to.tokens[key] - from.tokens[key];
+    }
   }
 
   // All parts must have the same keys, and be datasets of the same one.
@@ -150,35 +162,14 @@ class budget_search {
   std::span<const std::filesystem::path> parts_;
   std::span<const formats::dataset_meta> metas_;
   std::int64_t budget_;
+  const std::function<bool(std::uint64_t)>& is_dropped_;
   const stop_flag& stop_;
-  std::vector<std::int64_t> before_;  // tokens of each key in the parts so far
+  std::vector<std::int64_t> before_;    // tokens of each key in the parts so far
+  std::vector<std::int64_t> dropped_;   // and in the dropped documents of this part so far
+  std::uint64_t documents_before_ = 0;  // in the parts so far
   std::vector<part_end> ends_;
   std::size_t key_ = 0;
 };
-
-// Checks all parts, also those that will be left out: with a task missing, or with other inputs,
-// the run would end at another document.
-void expect_tasks_of_one_run(std::span<const std::filesystem::path> parts,
-                             std::vector<formats::dataset_meta> metas) {
-  bool ended = false;
-  for (formats::dataset_meta& meta : metas) {
-    // A task that ended early has only a part of its last input, so the next task does not continue
-    // that.
-    if (ended) meta.inputs.clear();
-    ended = ended || stop_of(meta) != nullptr;
-    drop_stop(meta);
-  }
-  (void)concatenated(parts, metas);
-  if (!metas.front().tasks) return;
-  const formats::task_range& first = metas.front().tasks.value();
-  const formats::task_range& last = metas.back().tasks.value();
-  if (first.first == 0 && last.last == last.of - 1) return;
-  throw config_error(fmt::format(
-      "{}: with --max-tokens, all tasks are merged at once, because all earlier ones decide where "
-      "the run ends: expected tasks 0 to {}, found {} to {}",
-      dataset_paths(parts.front()).of(sidecar::meta).string(), last.of - 1, first.first,
-      last.last));
-}
 
 /// Cuts the inputs of a part at the end of the run, as one process would list them: an input of
 /// which it read nothing is listed only if it is the first of all, or if a later one was read.
@@ -406,10 +397,24 @@ class part_copy {
 std::int64_t budget_of(const std::filesystem::path& part, const formats::dataset_meta& meta) {
   const std::string& text = *most_tokens_of(meta);
   std::int64_t budget = 0;
-  if (parse_number(text, budget) && budget >= 1) return budget;
+  const char* const text_end = text.data() + text.size();
+  const auto [end, problem] = std::from_chars(text.data(), text_end, budget);
+  if (problem == std::errc() && end == text_end && budget >= 1) return budget;
   throw format_error(
       dataset_paths(part).of(sidecar::meta), 0,
       fmt::format("\"--max-tokens\" is {}, expected 1 to 2^63 - 1", formats::in_quotes(text)));
+}
+
+void expect_files(std::span<const std::filesystem::path> parts, sidecar which) {
+  for (const auto& part : parts) {
+    const auto path = dataset_paths(part).of(which);
+    if (is_file(path)) continue;
+    throw config_error(fmt::format(
+        "there is no {}; the parts of tasks with --max-tokens are merged with their .meta and "
+        ".cuts, which say where the run ends: move it here, or run that task again with "
+        "--overwrite",
+        path.string()));
+  }
 }
 
 std::vector<std::filesystem::path> with_meta(std::span<const std::filesystem::path> parts) {
@@ -456,55 +461,83 @@ bool have_budget(std::span<const std::filesystem::path> parts) {
          std::ranges::any_of(read_metas(with_meta(parts)), is_limited);
 }
 
+std::optional<run_end> find_run_end(std::span<const std::filesystem::path> parts,
+                                    std::span<const formats::dataset_meta> metas,
+                                    const std::function<bool(std::uint64_t)>& is_dropped,
+                                    const stop_flag& stop) {
+  expect_files(parts, sidecar::cuts);
+  stop.check();
+  budget_search search(parts, metas, budget_of(parts.front(), metas.front()), is_dropped, stop);
+  auto stopped_at = search.find();
+  if (!stopped_at) return std::nullopt;
+
+  // If one process would have read nothing of a part, the run ends in an earlier one.
+  run_end end{.stopped_before = *std::move(stopped_at),
+              .part = search.ends().size() - 1,
+              .point = {},
+              .meta = {},
+              .key = search.key()};
+  for (;; --end.part) {
+    end.meta = metas[end.part];
+    const bool earlier_has_inputs =
+        std::ranges::any_of(metas.first(end.part),
+                            [](const formats::dataset_meta& each) { return !each.inputs.empty(); });
+    cut_inputs(end.meta, search.ends()[end.part], earlier_has_inputs);
+    if (!end.meta.inputs.empty() || end.part == 0) break;
+  }
+  end.point = search.ends()[end.part].point;
+  if (auto& tasks = end.meta.tasks) {
+    tasks->last = tasks->of - 1;
+    const auto& last_share = metas.back().tasks->share;
+    if (tasks->share && last_share) {
+      tasks->share->end = last_share->end;
+    } else {
+      tasks->share.reset();
+    }
+    if (tasks->first == 0) tasks.reset();
+  }
+  drop_stop(end.meta);
+  end.meta.options.emplace_back(stopped_before, end.stopped_before);
+  return end;
+}
+
+// Checks all parts, also those that will be left out: with a task missing, or with other inputs,
+// the run would end at another document.
+void expect_tasks_of_one_run(std::span<const std::filesystem::path> parts,
+                             std::vector<formats::dataset_meta> metas, std::string_view flag) {
+  bool ended = false;
+  for (formats::dataset_meta& meta : metas) {
+    // A task that ended early has only a part of its last input, so the next task does not continue
+    // that.
+    if (ended) meta.inputs.clear();
+    ended = ended || stop_of(meta) != nullptr;
+    drop_stop(meta);
+  }
+  (void)concatenated(parts, metas);
+  if (!metas.front().tasks) return;
+  const formats::task_range& first = metas.front().tasks.value();
+  const formats::task_range& last = metas.back().tasks.value();
+  if (first.first == 0 && last.last == last.of - 1) return;
+  throw config_error(fmt::format(
+      "{}: with {}, all tasks are merged at once, because all earlier ones decide which documents "
+      "the run has: expected tasks 0 to {}, found {} to {}",
+      dataset_paths(parts.front()).of(sidecar::meta).string(), flag, last.of - 1, first.first,
+      last.last));
+}
+
 budgeted_parts within_budget(std::span<const std::filesystem::path> parts,
                              const std::filesystem::path& folder, const stop_flag& stop) {
   budgeted_parts kept{.prefixes = {parts.begin(), parts.end()}};
-  const auto expect_files = [&](sidecar which) {
-    for (const auto& part : parts) {
-      const auto path = dataset_paths(part).of(which);
-      if (is_file(path)) continue;
-      throw config_error(fmt::format(
-          "there is no {}; the parts of tasks with --max-tokens are merged with their .meta and "
-          ".cuts, which say where the run ends: move it here, or run that task again with "
-          "--overwrite",
-          path.string()));
-    }
-  };
-  expect_files(sidecar::meta);
+  expect_files(parts, sidecar::meta);
   const std::vector<formats::dataset_meta> metas = read_metas(parts);
-  expect_tasks_of_one_run(parts, metas);
+  expect_tasks_of_one_run(parts, metas, "--max-tokens");
   if (!metas.front().tasks || most_tokens_of(metas.front()) == nullptr) return kept;
-  expect_files(sidecar::cuts);
-  stop.check();
-  budget_search search(parts, metas, budget_of(parts.front(), metas.front()), stop);
-  kept.stopped_before = search.find();
-  if (!kept.stopped_before) return kept;
-
-  // If one process would have read nothing of a part, the run ends in an earlier one.
-  std::size_t last = search.ends().size() - 1;
-  formats::dataset_meta meta;
-  for (;; --last) {
-    meta = metas[last];
-    const bool earlier_has_inputs =
-        std::ranges::any_of(std::span(metas).first(last),
-                            [](const formats::dataset_meta& each) { return !each.inputs.empty(); });
-    cut_inputs(meta, search.ends()[last], earlier_has_inputs);
-    if (!meta.inputs.empty() || last == 0) break;
-  }
-  meta.tasks->last = meta.tasks->of - 1;
-  auto& share = meta.tasks->share;
-  const auto& last_share = metas.back().tasks->share;
-  if (share && last_share) {
-    share->end = last_share->end;
-  } else {
-    share.reset();
-  }
-  if (meta.tasks->first == 0) meta.tasks.reset();
-  drop_stop(meta);
-  meta.options.emplace_back(stopped_before, *kept.stopped_before);
-  const auto copy = folder / parts[last].filename();
-  part_copy(parts[last], meta, search.ends()[last].point, search.key(), copy, stop).write();
-  kept.prefixes.resize(last);
+  const auto end = find_run_end(parts, metas, {}, stop);
+  if (!end) return kept;
+  kept.stopped_before = end->stopped_before;
+  const auto copy = folder / parts[end->part].filename();
+  part_copy(parts[end->part], end->meta, end->point, end->key, copy, stop).write();
+  kept.prefixes.resize(end->part);
   kept.prefixes.push_back(copy);
   return kept;
 }

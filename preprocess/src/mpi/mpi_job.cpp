@@ -18,6 +18,7 @@
 #include <millrace/formats/detail/sha256.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "merge/drop_duplicates.hpp"
 #include "merge/token_budget.hpp"
 #include "mpi/parallel_merge.hpp"
 #include "mpi/part_policy.hpp"
@@ -78,6 +79,7 @@ class mpi_job {
   void expect_bad_records_allowed(std::int64_t met) const;
   void expect_room(const progress_state& state);
   void put_together();
+  void drop_duplicates();
   void publish(const std::vector<sidecar_set>& sidecars);
   run_summary summary(double seconds);
 
@@ -329,6 +331,7 @@ void mpi_job::expect_bad_records_allowed(std::int64_t met) const {
 }
 
 void mpi_job::put_together() {
+  if (options_.drop_duplicates) return drop_duplicates();
   std::vector<std::unique_ptr<parallel_merge>> wholes;
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
     std::vector<std::filesystem::path> parts;
@@ -348,6 +351,31 @@ void mpi_job::put_together() {
     }
     journal_->write_finished(sidecars);
     publish(sidecars);
+  });
+}
+
+// Merges the parts on rank 0, without duplicates. If this is killed, the next job finds the parts,
+// or an output that it replaces by the same.
+void mpi_job::drop_duplicates() {
+  ranks_.together([&] {
+    if (!ranks_.is_first()) return;
+    std::vector<std::filesystem::path> parts;
+    for (std::int64_t task = 0; task < tasks_; ++task) parts.push_back(prefixes_of(task).front());
+    shown_.note("finding and dropping duplicates");
+    write_without_duplicates(
+        parts,
+        {.input = io::parent_folder(options_.output_prefix),
+         .output_prefix = prefixes_.front(),
+         .overwrite = true,
+         .stop = options_.stop,
+         .if_stopped = "all tasks are done, but not yet merged; pass --resume to continue",
+         .room_advice = "all tasks are done, but not yet merged; free disk space, then run the "
+                        "command again with --resume"},
+        {.by = *options_.drop_duplicates,
+         .memory_bytes = options_.duplicates_bytes,
+         .of_one_run = true});
+    remove_task_parts(options_.output_prefix, identity_);
+    journal_->remove_finished();
   });
 }
 

@@ -7,8 +7,8 @@
 
 #include "merge/merge_input.hpp"
 #include "merge/place_part.hpp"
+#include "output/written_meta.hpp"
 #include "process/fault_point.hpp"
-#include "run/run_meta.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -141,6 +141,7 @@ std::string describe(const run_summary& s) {
   if (s.stopped_before) text += budget_line(*s.stopped_before);
   add(s.counts.blank_lines, "blank line", " skipped");
   add(s.counts.not_sampled, "record", " left out by --sample-rate");
+  add(s.duplicates, "duplicate", " dropped");
   add(s.empty_documents(), "empty document", "");
   add(s.counts.lone_surrogates, "lone surrogate", " replaced by U+FFFD");
   add(s.counts.special_tokens, "special token", " in texts encoded as ids");
@@ -183,6 +184,7 @@ std::string to_json(const run_summary& s) {
   json.close(']').key("lines").value(s.counts.lines);
   json.key("blank_lines").value(s.counts.blank_lines);
   json.key("not_sampled").value(s.counts.not_sampled);
+  json.key("duplicates").value(s.duplicates);
   json.key("empty_documents").value(s.empty_documents());
   json.key("lone_surrogates").value(s.counts.lone_surrogates);
   json.key("special_tokens").value(s.counts.special_tokens);

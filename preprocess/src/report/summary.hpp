@@ -53,6 +53,7 @@ struct output_summary {
 /// The results of a finished run, and the time and memory that it took.
 struct run_summary {
   record_counts counts;
+  std::int64_t duplicates = 0;          ///< documents that `--drop-duplicates` left out
   std::vector<output_summary> outputs;  ///< one per key
   /// Where the run ended because of `--max-tokens`, e.g. "byte 7 of a.jsonl".
   std::optional<std::string> stopped_before = std::nullopt;

@@ -28,20 +28,22 @@ bool may_have_output(const std::filesystem::path& prefix) {
 }
 
 commit_options commit_options_of(const run_context& run) {
-  return {.prefixes = run.prefixes,
+  // A run that drops duplicates does not know its tokens yet.
+  const bool may_end = !run.options.drop_duplicates;
+  return {.prefixes = run.written,
           .dataset = {.type = run.encoding.dtype,
                       .checksums = run.options.checksums,
                       .provenance = run.options.provenance,
                       .quarantine = run.options.on_bad_record == bad_record_policy::quarantine,
                       .mask = run.encoding.conversations != nullptr,
-                      .cut_keys = run.options.needs_cuts() ? run.prefixes.size() : 0,
+                      .cut_keys = run.options.needs_cuts() ? run.written.size() : 0,
                       .digests = run.options.needs_digests()},
           .partitions = static_cast<std::size_t>(run.options.partitions),
           .on_bad_record = run.options.on_bad_record,
           .most_bad_records = run.options.most_bad_records,
           .most_raw_bytes = run.options.limits.giant_bytes,
           .sampler = run.encoding.sampler,
-          .most_tokens = run.options.most_tokens,
+          .most_tokens = may_end ? run.options.most_tokens : std::nullopt,
           .begin = run.options.share().begin};
 }
 
@@ -58,6 +60,9 @@ open_run::open_run(run_context& run, journal& journal, const read_range& range,
     journal.begin(run.identity, stamps_of(run.options.inputs));
   } else if (from == nullptr) {
     journal.sync_names();
+  }
+  if (from == nullptr && run.options.drops_duplicates_itself()) {  // another folder
+    io::sync_folder(io::parent_folder(run.written.front()));
   }
   committer_.keep();
 }
@@ -133,11 +138,11 @@ void open_run::expect_good_records() {
   const std::int64_t bad = counts.bad_record_total();
   if (counts.documents != 0 || bad == 0 || committer_.is_full()) return;
   const std::string& first = committer_.first_fault();
-  if (run_.options.task && run_.options.task->id.of > 1) {
+  if (run_.options.is_one_of_tasks()) {
     run_.progress.note("every record of this task is bad; its part has no documents");
     return;
   }
-  committer_.forget();
+  forget_files();
   journal_.clear();  // before the files are removed: a state must not outlive its files
   for (const auto& prefix : run_.prefixes) remove_part_files(prefix);
   journal_.remove();
@@ -146,12 +151,19 @@ void open_run::expect_good_records() {
                           first));
 }
 
+void open_run::forget_files() {
+  committer_.forget();
+  if (!run_.options.drops_duplicates_itself()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(io::parent_folder(run_.written.front()), ignored);
+}
+
 // Keeps everything that was committed. If nothing was committed, removes the files, and also the
 // journal unless an old output may exist. In that case, the journal records that this run was meant
 // to replace the old output.
 void open_run::give_up() {
   if (committer_.is_untouched()) {
-    committer_.forget();
+    forget_files();
     if (std::ranges::none_of(run_.prefixes, may_have_output)) journal_.discard();
     return;
   }

@@ -26,8 +26,11 @@ struct run_context {
   const millrace::tokenizer::tokenizer& tokenizer;
   const run_options& options;
   preprocess::progress& progress;
-  run_metrics* metrics;  ///< null if not requested
-  std::vector<std::filesystem::path> prefixes;
+  run_metrics* metrics;                         ///< null if not requested
+  std::vector<std::filesystem::path> prefixes;  ///< of the outputs
+  /// Prefixes of the datasets that the stages write: those of the outputs, or others that are
+  /// merged to them.
+  std::vector<std::filesystem::path> written;
   encoder_options encoding;
   run_identity identity;
   stage_clock clock = {};
@@ -68,6 +71,7 @@ class open_run {
  private:
   void tell(const stage_report& report);
   void give_up();
+  void forget_files();
   std::vector<formats::src_input> inputs_of(const run_progress& state) const;
   std::vector<sidecar_set> finish_files();
 

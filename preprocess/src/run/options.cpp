@@ -20,6 +20,7 @@
 #include "input/file_format.hpp"
 #include "input/task_split.hpp"
 #include "input/zstd_frames.hpp"
+#include "merge/content_key.hpp"
 #include "output/part_joiner.hpp"
 #include "record/sentence_splitter.hpp"
 #include "record/text_key.hpp"
@@ -124,6 +125,19 @@ po::options_description choice_group(program which) {
             "--task, merge_datasets ends the whole there"
           : "end before the first document, in input order, with which a dataset would have more "
             "than N tokens; the summary and PREFIX_KEY_document.meta say where that is");
+  add("drop-duplicates", value<std::string>("ids|text"),
+      which == program::alone
+          ? "drop each document that repeats an earlier one, in input order: in all its token ids, "
+            "or in its text before tokenizing. PREFIX_KEY_document.duplicates says where they came "
+            "from. Writes all documents first, so the run needs twice the disk space. With --task, "
+            "merge_datasets drops them. With --max-tokens, only the documents that stay count, and "
+            "all inputs are read"
+          : "drop each document that repeats an earlier one, in input order: in all its token ids, "
+            "or in its text before tokenizing. PREFIX_KEY_document.duplicates says where they came "
+            "from. One process merges the parts. With --max-tokens, only the documents that stay "
+            "count, and all inputs are read");
+  add("memory", value<std::int64_t>("MB"),
+      "with --drop-duplicates: memory to find them, in MB (default: 1024)");
   return group;
 }
 
@@ -395,6 +409,40 @@ void take_most_tokens(const po::variables_map& given, run_options& run) {
   run.most_tokens = most;
 }
 
+void take_duplicates(const po::variables_map& given, run_options& run) {
+  std::string by;
+  std::int64_t megabytes = 0;
+  const bool is_limited = take<std::int64_t>(given, "memory", megabytes);
+  if (!take<std::string>(given, "drop-duplicates", by)) {
+    if (is_limited) throw usage_error("--memory requires --drop-duplicates");
+    return;
+  }
+  for (const duplicates_by each : {duplicates_by::ids, duplicates_by::text}) {
+    if (by == name_of(each)) run.drop_duplicates = each;
+  }
+  if (!run.drop_duplicates) {
+    throw usage_error(fmt::format("--drop-duplicates {}: expected ids or text", by));
+  }
+  if (is_limited) {
+    if (megabytes < 1 || megabytes > most_duplicates_megabytes) {
+      throw usage_error(
+          fmt::format("--memory {}: expected 1 to {} MB", megabytes, most_duplicates_megabytes));
+    }
+    run.duplicates_bytes = static_cast<std::uint64_t>(megabytes) << 20;
+  }
+  if (run.keys.size() > 1) {
+    throw usage_error(
+        "--drop-duplicates: a document may be a duplicate for one key and not for another, so the "
+        "datasets would not fit together; run it for each key, or give one key");
+  }
+  if (run.partitions > 1) {
+    throw usage_error(
+        "--drop-duplicates keeps the first of equal documents in input order, which --partitions "
+        "changes; omit one of them, or keep the input order with --keep-sequential-samples");
+  }
+  if (run.drop_duplicates == duplicates_by::ids) expect_xxhash();
+}
+
 void take_run(const po::variables_map& given, run_options& run) {
   // A preview, which writes nothing, needs no prefix.
   run.output_prefix = "preview";
@@ -413,6 +461,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   run.fim = fim_options_of(given);
   take_sample(given, run);
   take_most_tokens(given, run);
+  take_duplicates(given, run);
   run.append_eod = given.count("append-eod") != 0;
   run.overwrite = given.count("overwrite") != 0;
   run.resume = given.count("resume") != 0;
@@ -496,6 +545,12 @@ program_flags parse_command_line(int argc, const char* const* argv, program whic
   take_conversations(given, line);
   take_watching(given, line);
   take_zstd_memory(given, line);
+  if (line.conversations && given.count("drop-duplicates") != 0 &&
+      given["drop-duplicates"].as<std::string>() == name_of(duplicates_by::text)) {
+    throw usage_error(
+        "--drop-duplicates text compares the texts of documents, and a conversation has several; "
+        "pass --drop-duplicates ids");
+  }
   if (line.conversations) line.run.keys = {plain_key(line.conversations->training.messages_key)};
   take_run(given, line.run);
   line.workers_told = given.count("workers") != 0;
@@ -546,7 +601,7 @@ std::string optional_parts() {
   const std::string icu = icu_version();
   return tokenizer::optional_parts() + ", " + optional_input_parts() + ", " +
          parquet::optional_codecs() + ", " + (icu.empty() ? "without ICU" : "ICU " + icu) + ", " +
-         MILLRACE_MPI_PART;
+         optional_xxhash() + ", " + MILLRACE_MPI_PART;
 }
 
 std::string help_text(program which, const std::string& group) {

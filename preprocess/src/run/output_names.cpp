@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -110,6 +111,41 @@ void refuse_datasets_of_others(const run_options& options,
 
 namespace {
 
+// The folder of the dataset with all documents, from which a run drops the duplicates.
+std::filesystem::path folder_of_all(const std::filesystem::path& output_prefix) {
+  return io::parent_folder(output_prefix) /
+         fmt::format(".millrace-all-{}", output_prefix.filename().string());
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> prefixes_of_all(
+    const std::filesystem::path& output_prefix, std::span<const std::filesystem::path> prefixes) {
+  std::vector<std::filesystem::path> all;
+  for (const auto& prefix : prefixes) {
+    all.push_back(folder_of_all(output_prefix) / prefix.filename());
+  }
+  return all;
+}
+
+void make_folder_of_all(const std::filesystem::path& output_prefix) {
+  const auto folder = folder_of_all(output_prefix);
+  remove_folder_of_all(output_prefix);
+  std::error_code problem;
+  std::filesystem::create_directory(folder, problem);
+  if (problem) throw io_error(folder, "mkdir", problem.value());
+  io::sync_folder(io::parent_folder(output_prefix));
+}
+
+void remove_folder_of_all(const std::filesystem::path& output_prefix) {
+  const auto folder = folder_of_all(output_prefix);
+  std::error_code problem;
+  std::filesystem::remove_all(folder, problem);
+  if (problem) throw io_error(folder, "remove", problem.value());
+}
+
+namespace {
+
 std::int64_t tasks_of(const run_identity& run) {
   const auto entry = std::ranges::find(run, tasks_entry, &run_identity::value_type::first);
   std::int64_t tasks = 0;  // 0: a single process wrote the whole datasets
@@ -150,6 +186,7 @@ void clear_abandoned(journal& journal, const std::filesystem::path& output_prefi
   const auto run = journal::identity_in(journal.path());
   if (run) remove_task_parts(output_prefix, *run);
   journal.clear();  // before the files are removed: a state must not outlive its files
+  remove_folder_of_all(output_prefix);
   if (!run) return;
   for (const auto& dataset : output_prefixes(output_prefix, *run)) {
     if (std::ranges::find(kept, dataset) != kept.end()) continue;

@@ -56,6 +56,21 @@ void refuse_datasets_of_others(const run_options& options,
 /// These functions remove the files of a run that `--overwrite` replaces. The new run may have
 /// other keys, other tasks or no tasks, so it does not always overwrite all old files.
 
+/// A run that drops duplicates first writes datasets with all documents, in a folder beside its
+/// output. Returns their prefixes.
+///
+/// @param prefixes  from output_prefixes()
+std::vector<std::filesystem::path> prefixes_of_all(const std::filesystem::path& output_prefix,
+                                                   std::span<const std::filesystem::path> prefixes);
+
+/// Creates that folder, empty and durable.
+///
+/// @throws io_error  it cannot be created, or an old one cannot be removed; also in the next one.
+void make_folder_of_all(const std::filesystem::path& output_prefix);
+
+/// Removes that folder with all that is in it. Does nothing if there is none.
+void remove_folder_of_all(const std::filesystem::path& output_prefix);
+
 /// Name of the entry that preprocess_data_mpi adds to a run_identity. Its value is the number of
 /// tasks.
 inline constexpr const char* tasks_entry = "tasks";

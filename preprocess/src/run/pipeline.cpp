@@ -14,8 +14,10 @@
 #include <millrace/command/text.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "merge/drop_duplicates.hpp"
 #include "output/output_check.hpp"
 #include "output/part_joiner.hpp"
+#include "process/fault_point.hpp"
 #include "record/fim_encoder.hpp"
 #include "run/journal.hpp"
 #include "run/open_run.hpp"
@@ -72,6 +74,7 @@ class run_in_progress {
   void expect_bad_records_allowed(std::int64_t met) const;
   void tell_done(const run_summary& summary);
   void publish(const std::vector<sidecar_set>& sidecars);
+  void drop_duplicates();
   bool resumes() const {
     return run_.options.resume && !run_.options.overwrite && journal_.state().has_value();
   }
@@ -130,6 +133,7 @@ std::optional<run_summary> run_in_progress::earlier_outputs() {
       expect_as_finished(run_.prefixes, *metas, run_.options,
                          [&](const std::string& note) { run_.progress.note(note); });
       journal_.remove();
+      remove_folder_of_all(run_.options.output_prefix);
       return summary_of(*metas, run_.options, run_.prefixes);
     }
   }
@@ -171,6 +175,9 @@ run_summary run_in_progress::write() {
     clear_abandoned(journal_, run_.options.output_prefix, run_.prefixes);
     journal_.begin(run_.identity, stamps_of(run_.options.inputs));
   }
+  if (run_.options.drops_duplicates_itself() && from == nullptr) {
+    make_folder_of_all(run_.options.output_prefix);
+  }
   open_run opened(run_, journal_, range, from);
   kept_ = true;
   opened.read_all();
@@ -180,7 +187,10 @@ run_summary run_in_progress::write() {
     const auto timed = run_.clock.time(stage_clock::stage::sync);
     publish(opened.complete());
   }
-  run_summary summary = summary_of(opened.state(), run_.options, run_.encoding, run_.prefixes);
+  run_summary summary =
+      run_.options.drops_duplicates_itself()
+          ? summary_of(read_metas(run_.prefixes), run_.options, run_.prefixes)
+          : summary_of(opened.state(), run_.options, run_.encoding, run_.prefixes);
   if (summary.stopped_before && opened.read_bytes() != 0) summary.read_bytes = opened.read_bytes();
   summary.busy = run_.clock.busy();
   if (run_.metrics != nullptr) run_.metrics->finish(opened.progress_at(summary.read_bytes, 0));
@@ -189,10 +199,45 @@ run_summary run_in_progress::write() {
 
 void run_in_progress::publish(const std::vector<sidecar_set>& sidecars) {
   for (std::size_t key = 0; key < run_.prefixes.size(); ++key) {
-    publish_dataset(dataset_paths(run_.prefixes[key]), sidecars.at(key));
+    publish_dataset(dataset_paths(run_.written[key]), sidecars.at(key));
     remove_part_files(run_.prefixes[key]);
   }
+  if (run_.options.drops_duplicates_itself()) drop_duplicates();
   journal_.remove_finished();
+  if (run_.options.drops_duplicates_itself()) {
+    fault_point("publish");
+    // Last: the journal says that there is a dataset in this folder.
+    remove_folder_of_all(run_.options.output_prefix);
+  }
+}
+
+// Merges the dataset that has all documents to the output. Whatever stops this, the next run does
+// it again.
+void run_in_progress::drop_duplicates() {
+  const auto& all = run_.written;
+  run_.progress.note("finding and dropping duplicates");
+  try {
+    write_without_duplicates(
+        all,
+        {.input = all.front().parent_path(),
+         .output_prefix = run_.prefixes.front(),
+         .overwrite = true,  // an old output was allowed, or this run wrote it before it was killed
+         .stop = run_.options.stop,
+         .if_stopped = "all documents are written, but duplicates are not dropped yet; pass "
+                       "--resume to continue",
+         .room_advice = "all documents are written, but no duplicate is dropped yet; free disk "
+                        "space, then run the command again with --resume"},
+        {.by = *run_.options.drop_duplicates,
+         .memory_bytes = run_.options.duplicates_bytes,
+         .of_one_run = true});
+  } catch (const stopped&) {
+    throw;
+  } catch (...) {
+    run_.progress.note_outcome(
+        "all documents are written; pass --resume to drop the duplicates, or --overwrite to start "
+        "again");
+    throw;
+  }
 }
 
 }  // namespace
@@ -234,12 +279,17 @@ run_summary run(const tokenizer::tokenizer& tokenizer, const run_options& option
                       .progress = progress,
                       .metrics = metrics,
                       .prefixes = prefixes,
+                      .written = options.drops_duplicates_itself()
+                                     ? prefixes_of_all(options.output_prefix, prefixes)
+                                     : prefixes,
                       .encoding = encoding,
                       .identity = identity_of(tokenizer, encoding, options)};
   expect_folder(options.output_prefix);
-  refuse_inputs_among(
-      files_of_run(options.output_prefix, prefixes, static_cast<std::size_t>(options.partitions)),
-      options.inputs, "--output-prefix");
+  for (const auto& datasets : {prefixes, context.written}) {
+    refuse_inputs_among(
+        files_of_run(options.output_prefix, datasets, static_cast<std::size_t>(options.partitions)),
+        options.inputs, "--output-prefix");
+  }
   return run_in_progress(context).finish();
 }
 

@@ -111,6 +111,7 @@ std::vector<sidecar> sidecars_of(const formats::dataset_meta& meta) {
   if (meta.sum_version) all.push_back(sidecar::sum);
   if (meta.src_version) all.push_back(sidecar::src);
   if (meta.mask) all.push_back(sidecar::mask);
+  if (meta.src_version && meta.counts.duplicates != 0) all.push_back(sidecar::duplicates);
   const auto met = [](const auto& kind) { return kind.second != 0; };
   if (meta.on_bad_record == "quarantine" && std::ranges::any_of(meta.counts.bad_records, met)) {
     all.push_back(sidecar::bad);
@@ -193,6 +194,7 @@ run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_op
     add("--sample-seed", std::to_string(options.sample->seed));
   }
   if (options.most_tokens) add("--max-tokens", std::to_string(*options.most_tokens));
+  if (options.drop_duplicates) add("--drop-duplicates", name_of(*options.drop_duplicates));
   if (options.partitions > 1) add("--partitions", std::to_string(options.partitions));
   if (options.task) {
     const auto place = [&](const text_place& at) {

@@ -22,15 +22,6 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr const char* max_tokens = "--max-tokens";
-
-// Returns the value of an option, or null.
-const std::string* option_of(const formats::dataset_meta& meta, std::string_view name) {
-  const auto at =
-      std::ranges::find(meta.options, name, [](const auto& each) { return each.first; });
-  return at == meta.options.end() ? nullptr : &at->second;
-}
-
 std::optional<std::string> stop_text_of(const run_progress& state, const run_options& options) {
   if (!state.stopped_before) return std::nullopt;
   const input_file& file = options.inputs[state.stopped_before->input];
@@ -77,7 +68,10 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
     meta.options.emplace_back("--sample-seed", std::to_string(options.sample->seed));
   }
   if (options.most_tokens) {
-    meta.options.emplace_back(max_tokens, std::to_string(*options.most_tokens));
+    meta.options.emplace_back(max_tokens_option, std::to_string(*options.most_tokens));
+  }
+  if (options.drop_duplicates) {
+    meta.options.emplace_back(drop_duplicates_option, name_of(*options.drop_duplicates));
   }
   if (options.partitions > 1) {
     meta.options.emplace_back("--partitions", std::to_string(options.partitions));
@@ -89,7 +83,7 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
                     .flags = options.tokenizer_flags};
   if (options.checksums) meta.sum_version = formats::sum_version;
   if (options.provenance) meta.src_version = formats::src_version;
-  if (options.task && options.task->id.of > 1) {
+  if (options.is_one_of_tasks()) {
     const task_id& id = options.task->id;
     meta.tasks = formats::task_range{.first = id.index,
                                      .last = id.index,
@@ -130,8 +124,9 @@ void expect_share(const formats::dataset_meta& found, const formats::dataset_met
 // Returns whether the files are there that a merge needs, or that a dataset always has.
 bool is_there(const std::filesystem::path& prefix, const run_options& options) {
   const dataset_paths paths(prefix);
-  return is_file(paths.bin) && is_file(paths.idx) && is_file(paths.of(sidecar::meta)) &&
-         (!options.needs_cuts() || is_file(paths.of(sidecar::cuts))) &&
+  if (!is_file(paths.bin) || !is_file(paths.idx) || !is_file(paths.of(sidecar::meta))) return false;
+  if (!options.is_one_of_tasks()) return true;
+  return (!options.needs_cuts() || is_file(paths.of(sidecar::cuts))) &&
          (!options.needs_digests() || is_file(paths.of(sidecar::digests)));
 }
 
@@ -160,22 +155,6 @@ const char* name_of(bad_record_policy policy) {
       break;
   }
   return "fail";
-}
-
-std::string stop_text(bool has_rows, std::uint64_t offset, const std::string& path) {
-  return fmt::format("{} {} of {}", has_rows ? "row" : "byte", offset, path);
-}
-
-const std::string* stop_of(const formats::dataset_meta& meta) {
-  return option_of(meta, stopped_before);
-}
-
-void drop_stop(formats::dataset_meta& meta) {
-  std::erase_if(meta.options, [](const auto& option) { return option.first == stopped_before; });
-}
-
-const std::string* most_tokens_of(const formats::dataset_meta& meta) {
-  return option_of(meta, max_tokens);
 }
 
 std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
@@ -239,53 +218,6 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
   return meta;
 }
 
-void set_counts(formats::meta_counts& to, const record_counts& found, const dataset_state& output,
-                formats::dtype type) {
-  to.documents = found.documents;
-  to.empty_documents = output.empty_documents;
-  to.sequences = output.sequences;
-  to.tokens = static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(type));
-  to.lines = found.lines;
-  to.blank_lines = found.blank_lines;
-  to.lone_surrogates = found.lone_surrogates;
-  to.special_tokens = found.special_tokens;
-  to.text_bytes = found.text_bytes;
-  to.not_sampled = found.not_sampled;
-  to.overlong = found.overlong;
-  to.truncated = found.truncated;
-  for (std::size_t kind = 0; kind < to.bad_records.size(); ++kind) {
-    to.bad_records[kind].second = found.bad_records.at(kind);
-  }
-}
-
-record_counts record_counts_of(const formats::meta_counts& said) {
-  record_counts counts{.lines = said.lines,
-                       .blank_lines = said.blank_lines,
-                       .not_sampled = said.not_sampled,
-                       .documents = said.documents,
-                       .lone_surrogates = said.lone_surrogates,
-                       .special_tokens = said.special_tokens,
-                       .text_bytes = said.text_bytes,
-                       .overlong = said.overlong,
-                       .truncated = said.truncated};
-  for (const auto& [kind, count] : said.bad_records) {
-    const auto at = std::ranges::find(fault_names, kind);
-    if (at != fault_names.end()) {
-      counts.bad_records[static_cast<std::size_t>(at - fault_names.begin())] = count;
-    }
-  }
-  return counts;
-}
-
-bool was_cut_within(const formats::dataset_meta& meta, const formats::input_extent& input) {
-  const std::string* stop = stop_of(meta);
-  if (stop == nullptr || input != meta.inputs.back()) return false;
-  const std::uint64_t end = input.end();
-  // A byte order mark belongs to the first line, which was not read.
-  return *stop == stop_text(input.has_rows, end, input.path) ||
-         (end == 0 && *stop == stop_text(false, byte_order_mark.size(), input.path));
-}
-
 void pad_totals(run_progress& state, const run_options& options) {
   if (!state.stopped_before) state.inputs.resize(options.inputs.size());
 }
@@ -323,26 +255,11 @@ std::optional<std::vector<formats::dataset_meta>> finished_outputs(
   return metas;
 }
 
-std::vector<formats::dataset_meta> read_metas(std::span<const std::filesystem::path> prefixes) {
-  std::vector<formats::dataset_meta> metas;
-  for (const auto& prefix : prefixes) {
-    const auto path = dataset_paths(prefix).of(sidecar::meta);
-    const io::file_mapping file(path);
-    const auto bytes = file.bytes();
-    try {
-      metas.push_back(
-          formats::parse_meta({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
-    } catch (const format_error& e) {
-      throw e.in(path);
-    }
-  }
-  return metas;
-}
-
 run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const run_options& options,
                        std::span<const std::filesystem::path> prefixes) {
   run_summary summary;
   summary.counts = record_counts_of(metas.front().counts);
+  summary.duplicates = metas.front().counts.duplicates;
   summary.dtype = std::string(name(metas.front().type));
   summary.input_files = metas.front().inputs.size();
   summary.workers = options.workers;

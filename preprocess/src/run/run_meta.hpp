@@ -12,6 +12,7 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "output/dataset_writer.hpp"
+#include "output/written_meta.hpp"
 #include "record/block_encoder.hpp"
 #include "report/summary.hpp"
 #include "run/journal.hpp"
@@ -52,29 +53,6 @@ struct input_part {
 std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
                                                   const run_options& options);
 
-/// Sets the counts of a dataset in P.meta.
-///
-/// @param to  has the kinds of bad records that the run knows
-void set_counts(formats::meta_counts& to, const record_counts& found, const dataset_state& output,
-                formats::dtype type);
-/// The counts of records in P.meta. Kinds of bad records of other programs are left out.
-record_counts record_counts_of(const formats::meta_counts& said);
-
-/// The option of P.meta that says where a run ended because of `--max-tokens`.
-inline constexpr const char* stopped_before = "stopped_before";
-/// The place of a record, as P.meta says where a run ended: "byte 7 of a.jsonl" or "row 7 of
-/// a.parquet".
-std::string stop_text(bool has_rows, std::uint64_t offset, const std::string& path);
-/// The place of the first record that `--max-tokens` left out, or null. Belongs to `meta`.
-const std::string* stop_of(const formats::dataset_meta& meta);
-/// Removes that place.
-void drop_stop(formats::dataset_meta& meta);
-/// The value of `--max-tokens`, or null. Belongs to `meta`.
-const std::string* most_tokens_of(const formats::dataset_meta& meta);
-
-/// Whether the run that wrote `meta` ended within one of its inputs, because of `--max-tokens`.
-bool was_cut_within(const formats::dataset_meta& meta, const formats::input_extent& input);
-
 /// Returns P.meta of each output, if all outputs exist and were written with the settings and input
 /// names of this run. Otherwise returns nothing.
 ///
@@ -84,11 +62,6 @@ bool was_cut_within(const formats::dataset_meta& meta, const formats::input_exte
 std::optional<std::vector<formats::dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options);
-
-/// Reads P.meta of each output.
-///
-/// @throws io_error, format_error  a P.meta is missing or invalid.
-std::vector<formats::dataset_meta> read_metas(std::span<const std::filesystem::path> prefixes);
 
 /// The summary of an earlier run, from the P.meta files of its outputs.
 run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const run_options& options,

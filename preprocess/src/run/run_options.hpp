@@ -74,7 +74,10 @@ struct run_options {
   /// the earlier tasks as well.
   std::optional<std::int64_t> most_tokens = std::nullopt;
 
-  std::optional<duplicates_by> drop_duplicates = std::nullopt;  ///< `--drop-duplicates`
+  /// `--drop-duplicates`: a document that repeats an earlier one is dropped. There is one key, and
+  /// one partition. A task drops nothing, because the merge compares the documents of all tasks.
+  std::optional<duplicates_by> drop_duplicates = std::nullopt;
+  std::uint64_t duplicates_bytes = default_duplicates_bytes;  ///< `--memory`
 
   read_limits limits = {};
   /// Time between checkpoints. If it is zero, there is a checkpoint after every block.
@@ -86,10 +89,16 @@ struct run_options {
   /// The share of the inputs that this run reads.
   task_share share() const { return task ? *task : whole_share(inputs); }
 
-  /// Whether the datasets get a P.cuts, with which the merge decides where the run ends.
-  bool needs_cuts() const noexcept { return most_tokens && task && task->id.of > 1; }
+  bool is_one_of_tasks() const noexcept { return task && task->id.of > 1; }
 
-  /// Whether the dataset gets a P.digests, with which the merge finds documents of equal texts.
+  /// Whether this run drops duplicates. It then first writes a dataset with all documents, as a
+  /// task would, and merges that.
+  bool drops_duplicates_itself() const noexcept { return drop_duplicates && !is_one_of_tasks(); }
+
+  /// Whether what is merged gets a P.cuts, with which the merge decides where the run ends.
+  bool needs_cuts() const noexcept { return most_tokens && (is_one_of_tasks() || drop_duplicates); }
+
+  /// Whether what is merged gets a P.digests, with which the merge finds documents of equal texts.
   bool needs_digests() const noexcept { return drop_duplicates == duplicates_by::text; }
 
   /// Maximum number of blocks in flight.

@@ -115,6 +115,7 @@ trial_report try_workers(const tokenizer::tokenizer& tokenizer, const run_option
       one.limits.spool_folder = folder.path();
       one.overwrite = true;
       one.resume = one.trust_inputs = false;
+      one.drop_duplicates.reset();  // which comes after what is measured
       trial_watch watch(options.documents, run.stop);
       one.stop = &watch.stop();
       try {

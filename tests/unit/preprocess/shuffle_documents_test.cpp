@@ -14,7 +14,7 @@
 #include <millrace/dataset/indexed_dataset.hpp>
 
 #include "merge/shuffle_spill.hpp"
-#include "merge/shuffled_dataset.hpp"
+#include "merge/sized_dataset.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 #include "unit/dataset/odd_mask.hpp"
@@ -148,15 +148,16 @@ TEST(ShuffleSpill, RefusesMoreThanItsPartsWereToHold) {
   }
 }
 
-TEST(ShuffledDataset, RefusesToEndWithOtherDocumentsThanItWasToHave) {
+TEST(SizedDataset, RefusesToEndWithOtherDocumentsThanItWasToHave) {
   const test::temp_folder folder(test::quick_folder());
   const std::vector<std::byte> tokens(4);
   const std::vector<std::int32_t> lengths{2};
   {
-    shuffled_dataset output(folder / "out",
-                            {.type = formats::dtype::uint16, .sequences = 2, .documents = 1});
+    sized_dataset output(folder / "out",
+                         {.type = formats::dtype::uint16, .sequences = 2, .documents = 1});
     output.begin();
-    output.append({.turn = 0, .place = {}, .lengths = lengths, .modes = {}, .tokens = tokens});
+    output.append_tokens(tokens);
+    output.end_document(lengths, {}, {});
     std::optional<formats::dataset_meta> meta;
     EXPECT_THROW(output.finish({}, meta), io_error);
   }

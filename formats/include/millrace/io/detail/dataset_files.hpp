@@ -36,8 +36,7 @@ struct dataset_paths {
   std::filesystem::path idx;
 };
 
-/// Says for each possible sidecar (P.meta, P.sum, P.src, P.bad, P.mask, P.cuts, P.digests) whether
-/// a finished dataset has it.
+/// Says for each possible sidecar (P.meta, P.sum and so on) whether a finished dataset has it.
 using sidecar_set = std::array<bool, formats::all_sidecars.size()>;
 
 /// Gives the finished files of a dataset (`NAME.partial`) their final names. First removes the old
@@ -68,13 +67,14 @@ void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars, St
       publish(paths.of(which));
     } else {
       remove_if_exists(paths.of(which));
+      remove_if_exists(partial_of(paths.of(which)));  // of a killed process
     }
   }
   before_step();
   if (publish(paths.bin)) sync_folder(folder, path);
   before_step();
   publish(paths.idx);
-  for (const char* spill : {".documents", ".src-groups", ".bad", ".shuffle"}) {
+  for (const char* spill : {".documents", ".src-groups", ".shuffle", ".keys"}) {
     remove_if_exists(partial_of(paths.with(spill)));
   }
   sync_folder(folder, path);

@@ -98,6 +98,7 @@ struct meta_counts {
   std::int64_t special_tokens = 0;
   std::int64_t text_bytes = 0;   ///< UTF-8 bytes given to the tokenizer
   std::int64_t not_sampled = 0;  ///< records that `--sample-rate` left out
+  std::int64_t duplicates = 0;   ///< documents that `--drop-duplicates` left out
   std::int64_t overlong = 0;     ///< conversations that were dropped because of their length
   std::int64_t truncated = 0;    ///< conversations whose last tokens were dropped
   /// Name and count of each kind of bad record, including kinds with count 0.

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge/content_key.hpp"
+
+#include <new>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace millrace::preprocess {
+
+struct content_hasher::hash_state {
+  hash_state() {
+    if (all == nullptr) throw std::bad_alloc();
+    XXH3_128bits_reset(all);
+  }
+  ~hash_state() { XXH3_freeState(all); }
+  hash_state(const hash_state&) = delete;
+  hash_state& operator=(const hash_state&) = delete;
+
+  XXH3_state_t* all = XXH3_createState();
+};
+
+content_hasher::content_hasher() : state_(std::make_unique<hash_state>()) {}
+content_hasher::~content_hasher() = default;
+
+void content_hasher::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(state_->all, bytes.data(), bytes.size());
+}
+
+content_key content_hasher::take() {
+  const XXH128_hash_t hash = XXH3_128bits_digest(state_->all);
+  XXH3_128bits_reset(state_->all);
+  return {hash.high64, hash.low64};
+}
+
+std::string optional_xxhash() {
+  const unsigned number = XXH_versionNumber();
+  return fmt::format("xxHash {}.{}.{}", number / 10000, number / 100 % 100, number % 100);
+}
+
+void expect_xxhash() {}
+
+}  // namespace millrace::preprocess
