@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/free_memory.hpp>
 #include <millrace/io/file_ops.hpp>
 
 namespace millrace::preprocess {
@@ -51,7 +52,7 @@ class duplicate_finder::key_table {
     levels_.resize(1);
     levels_.front().used = 0;
     auto& slots = levels_.front().slots;
-    if (size > slots.capacity()) slots = {};  // never have two tables
+    if (size > slots.capacity()) formats::free_memory(slots);  // never have two tables
     slots.assign(size, {});
   }
 
@@ -136,7 +137,7 @@ void duplicate_finder::find(const comparison& are_equal) {
   found_.resize(documents_ / 64 + 1);
   for (bucket& each : buckets_) {
     if (!each.pending.empty()) flush(each);
-    each.pending = {};
+    formats::free_memory(each.pending);
   }
   {
     key_table table;
@@ -213,7 +214,7 @@ duplicate duplicate_finder::next() {
   bucket& from = buckets_[i];
   const duplicate result = from.loaded[from.read++ % chunk_duplicates()];
   if (from.read == from.duplicates) {
-    from.loaded = {};
+    formats::free_memory(from.loaded);
     return result;
   }
   if (from.read % chunk_duplicates() == 0) {

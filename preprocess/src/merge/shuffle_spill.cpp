@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/free_memory.hpp>
 #include <millrace/io/file_ops.hpp>
 
 namespace millrace::preprocess {
@@ -103,7 +104,7 @@ void shuffle_spill::flush(part& to) {
     rest = rest.subspan(next.size());
   }
   if (to.pending.capacity() > 2 * most_pending_) {
-    to.pending = {};  // frees the buffer of a giant document
+    formats::free_memory(to.pending);  // the buffer of a giant document
   } else {
     to.pending.clear();
   }
@@ -112,7 +113,7 @@ void shuffle_spill::flush(part& to) {
 void shuffle_spill::flush_all() {
   for (part& to : parts_) {
     flush(to);
-    to.pending = {};
+    formats::free_memory(to.pending);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <millrace/command/nearest_name.hpp>
 #include <millrace/command/text.hpp>
+#include <millrace/formats/detail/free_memory.hpp>
 
 namespace millrace::preprocess {
 namespace {
@@ -51,7 +52,7 @@ void reset(wanted_texts::slot& each) {
 }  // namespace
 
 void forget(std::vector<std::string_view>& texts) {
-  if (texts.capacity() > kept_texts) texts = {};
+  if (texts.capacity() > kept_texts) formats::free_memory(texts);
   texts.clear();
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <millrace/formats/detail/free_memory.hpp>
+
 namespace millrace::tokenizer::detail {
 namespace {
 
@@ -205,7 +207,7 @@ std::string_view byte_merger::with_tokens(std::string_view word) {
     return merges_->byte_ids()[static_cast<unsigned char>(c)] < 0;
   };
   if (std::ranges::none_of(word, has_none)) return word;
-  if (covered_.capacity() > kept_word_symbols) covered_ = {};
+  if (covered_.capacity() > kept_word_symbols) formats::free_memory(covered_);
   covered_ = word;
   std::erase_if(covered_, has_none);
   return covered_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/free_memory.hpp>
 #include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/detail/sha256.hpp>
 #include <millrace/tokenizer/detail/special_ids.hpp>
@@ -87,7 +88,7 @@ class composed_encoder final : public encoder {
     }
     auto fault = split(parts_->normalized_tokens, normalized, ids,
                        [&](section part, id_buffer& out) { return engine_->encode(part, out); });
-    if (normalized_.capacity() > kept_bytes) normalized_ = {};
+    if (normalized_.capacity() > kept_bytes) formats::free_memory(normalized_);
     // Each section is within the limit, but all sections together may exceed it.
     limit_.expect_ids(ids.size() - ids_before_);
     return fault;

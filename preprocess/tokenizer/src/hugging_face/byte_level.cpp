@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/formats/detail/free_memory.hpp>
+
 #include "bpe/byte_bpe_engine.hpp"
 #include "split/splitters.hpp"
 #include "text/byte_alphabet.hpp"
@@ -99,7 +101,7 @@ class prefix_space_engine final : public section_engine {
       text_.assign(1, ' ').append(part.text);
       auto fault = inner_->encode({text_, part.at_start}, ids);
       if (fault && fault->offset_bytes > 0) --fault->offset_bytes;
-      if (text_.capacity() > kept_bytes) text_ = {};
+      if (text_.capacity() > kept_bytes) formats::free_memory(text_);
       return fault;
     }
 
@@ -120,7 +122,7 @@ class prefix_space_engine final : public section_engine {
         span.begin -= span.begin == 0 ? 0 : 1;
         span.end = span.end == 1 ? first : span.end - 1;
       }
-      if (text_.capacity() > kept_bytes) text_ = {};
+      if (text_.capacity() > kept_bytes) formats::free_memory(text_);
       return std::nullopt;
     }
 

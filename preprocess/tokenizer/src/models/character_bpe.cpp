@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include <millrace/formats/detail/free_memory.hpp>
 #include <millrace/formats/detail/in_quotes.hpp>
 
 #include "bpe/bpe_merger.hpp"
@@ -50,7 +51,7 @@ class character_bpe final : public word_model {
       }
       if (auto fault = find_symbols<false>(word)) return fault;
       ids.append(std::span(symbols_).first(merger_.merge(symbols_)));
-      if (symbols_.capacity() > kept_symbols) symbols_ = {};
+      if (symbols_.capacity() > kept_symbols) formats::free_memory(symbols_);
       return std::nullopt;
     }
 
@@ -86,8 +87,11 @@ class character_bpe final : public word_model {
         spans.push_back({begin, at});
       }
       ids.append(merged);
-      if (symbols_.capacity() > kept_symbols) symbols_ = parts_ = {};
-      if (sizes_.capacity() > kept_symbols) sizes_ = {};
+      if (symbols_.capacity() > kept_symbols) {
+        formats::free_memory(symbols_);
+        formats::free_memory(parts_);
+      }
+      if (sizes_.capacity() > kept_symbols) formats::free_memory(sizes_);
       return std::nullopt;
     }
 

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/formats/detail/free_memory.hpp>
+
 #include "bpe/cached_word_encoder.hpp"
 #include "bpe/shared_pretoken_cache.hpp"
 #include "models/word_cache.hpp"
@@ -88,8 +90,11 @@ class unit_encoder final : public section_encoder {
     auto fault = known_.encode(
         part.text, *parts_->units, ids,
         [this](std::string_view unit, id_buffer& out) { return encode_new(unit, out); });
-    if (pieces_.text.capacity() > kept_bytes) pieces_ = {};
-    if (normal_.capacity() > kept_bytes) normal_ = {};
+    if (pieces_.text.capacity() > kept_bytes) {
+      formats::free_memory(pieces_.text);
+      formats::free_memory(pieces_.ends);
+    }
+    if (normal_.capacity() > kept_bytes) formats::free_memory(normal_);
     return fault;
   }
 
@@ -223,7 +228,10 @@ class piecewise_encoder final : public section_encoder {
       }
       begin = end;
     }
-    if (pieces_.text.capacity() > kept_bytes) pieces_ = {};
+    if (pieces_.text.capacity() > kept_bytes) {
+      formats::free_memory(pieces_.text);
+      formats::free_memory(pieces_.ends);
+    }
     return std::nullopt;
   }
 

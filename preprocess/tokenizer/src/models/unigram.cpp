@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include <millrace/formats/detail/free_memory.hpp>
 #include <millrace/formats/detail/in_quotes.hpp>
 
 #include "models/vocabulary.hpp"
@@ -87,8 +88,8 @@ class unigram final : public word_model {
       if (auto fault = model_->find_paths(word, paths_)) return fault;
       walk_back(word.size());
       write(word, ids, note);
-      if (paths_.capacity() > kept_places) paths_ = {};
-      if (stretches_.capacity() > kept_places) stretches_ = {};
+      if (paths_.capacity() > kept_places) formats::free_memory(paths_);
+      if (stretches_.capacity() > kept_places) formats::free_memory(stretches_);
       return std::nullopt;
     }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include <millrace/formats/detail/free_memory.hpp>
 #include <millrace/formats/detail/in_quotes.hpp>
 
 #include "models/piece_table.hpp"
@@ -149,7 +150,7 @@ class word_piece final : public word_model {
         note(at, at + piece.size_bytes);
         at += piece.size_bytes;
       }
-      if (text_.capacity() > kept_bytes) text_ = {};
+      if (text_.capacity() > kept_bytes) formats::free_memory(text_);
       return true;
     }
 

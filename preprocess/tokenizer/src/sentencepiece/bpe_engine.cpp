@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/formats/detail/free_memory.hpp>
+
 #include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/fragment_cache.hpp"
 #include "sentencepiece/piece_merger.hpp"
@@ -288,7 +290,7 @@ class bpe_encoder final : public section_encoder {
     }
     std::size_t count = symbols_of(text);
     count = merger_.merge(std::span(symbols_).first(count));
-    if (found_.capacity() > kept_symbols) found_ = {};
+    if (found_.capacity() > kept_symbols) formats::free_memory(found_);
     found_.clear();
     std::size_t at = 0;
     for (const piece_merger::symbol symbol : std::span(symbols_).first(count)) {

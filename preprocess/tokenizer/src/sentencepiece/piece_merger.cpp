@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/free_memory.hpp>
 
 #include "text/token_index.hpp"
 #include "unicode/utf8.hpp"
@@ -314,7 +315,7 @@ std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
   }
   std::ranges::transform(done_, symbols.begin(), &placed_symbol::merged);
   const std::size_t count = done_.size();
-  if (done_.capacity() > kept_text_links) done_ = {};
+  if (done_.capacity() > kept_text_links) formats::free_memory(done_);
   return count;
 }
 
