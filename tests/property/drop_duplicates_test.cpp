@@ -157,7 +157,9 @@ std::string random_texts(generator& random) {
         "\"\"",     R"("a")",        R"("\u0061")", R"("Word. Two.")",
         R"("b\n")", R"(["a", "b"])", R"(["ab"])"};
     if (random() % 2 == 0) return pool[random() % pool.size()];
-    return '"' + std::string(random() % 200, static_cast<char>('a' + random() % 2)) + '"';
+    std::string letters = "\"";
+    letters.append(random() % 200, static_cast<char>('a' + random() % 2));
+    return letters + '"';
   };
   std::string lines = random() % 4 == 0 ? "\xEF\xBB\xBF" : "";
   for (std::size_t n = random() % 150; n > 0; --n) {
