@@ -7,6 +7,8 @@
 
 #include <millrace/formats/mmidx.hpp>
 
+#include "merge/content_key.hpp"
+
 #include "support/merge_fault.hpp"
 
 namespace millrace::preprocess {
@@ -72,6 +74,7 @@ TEST_F(MergeStop, AtAnyLookOfAShuffleRemovesWhatWasWritten) {
 }
 
 TEST_F(MergeStop, AtAnyLookOfDroppingDuplicatesRemovesWhatWasWritten) {
+  if (!has_xxhash()) GTEST_SKIP() << "this build has no xxHash";
   stop_at_each_look(dropping, {});
 }
 
@@ -84,6 +87,7 @@ TEST_F(MergeStop, AtAnyLookOfAReplacementLeavesTheOldOutputWhole) {
 TEST_F(MergeStop, LooksForASignalEveryFewMebibytes) {
   make_giant_part();
   for (const strings& more : {strings{}, shuffled, dropping}) {
+    if (more == dropping && !has_xxhash()) continue;
     // A shuffle and a merge without duplicates process the tokens three times. Both read them and
     // write the output. One stores a temporary copy before, the other reads them to compare them.
     const int looks = giant_bytes / (4 << 20) * (more.empty() ? 1 : 3);

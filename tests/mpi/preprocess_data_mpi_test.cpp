@@ -7,6 +7,7 @@
 
 #include <iostream>
 
+#include "merge/content_key.hpp"
 #include "support/child_process.hpp"
 
 namespace millrace::preprocess {
@@ -106,6 +107,7 @@ TEST_F(MpiJob, DropsDuplicatesAsOneProcessDoes) {
   add("f.jsonl", test::read_text(inputs_.front()));
   int round = 0;
   for (const char* by : {"ids", "text"}) {
+    if (!has_xxhash() && std::string(by) == "ids") continue;
     for (const char* tokens : {"300", "4000", "1000000"}) {
       SCOPED_TRACE(std::string(by) + ", " + tokens);
       flags_ = {"--on-bad-record", "quarantine", "--drop-duplicates", by, "--max-tokens", tokens};

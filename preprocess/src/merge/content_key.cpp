@@ -33,6 +33,10 @@ content_key content_hasher::take() {
   return {hash.high64, hash.low64};
 }
 
+bool has_xxhash() noexcept {
+  return true;
+}
+
 std::string optional_xxhash() {
   const unsigned number = XXH_versionNumber();
   return fmt::format("xxHash {}.{}.{}", number / 10000, number / 100 % 100, number % 100);

@@ -36,6 +36,8 @@ class content_hasher {
   std::unique_ptr<hash_state> state_;
 };
 
+bool has_xxhash() noexcept;
+
 /// What `--version` says of the library: "xxHash 0.8.1", or "without xxHash".
 std::string optional_xxhash();
 

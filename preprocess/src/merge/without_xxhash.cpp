@@ -18,6 +18,10 @@ content_key content_hasher::take() {
   return {};
 }
 
+bool has_xxhash() noexcept {
+  return false;
+}
+
 std::string optional_xxhash() {
   return "without xxHash";
 }
