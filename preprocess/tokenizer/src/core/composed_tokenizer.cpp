@@ -309,7 +309,7 @@ std::vector<std::int32_t> ids_of_token(const tokenizer& of, std::string_view tok
   constexpr std::string_view space = "\u2581";
   std::string text(token);
   for (std::size_t at = 0; (at = text.find(space, at)) != text.npos;) {
-    text.replace(at, space.size(), " ");
+    text.replace(at, space.size(), 1, ' ');
   }
   // The decoder drops the space at the start of a text.
   if (text.size() != token.size() && text.starts_with(' ')) text.erase(0, 1);
