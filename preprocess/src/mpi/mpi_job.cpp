@@ -395,7 +395,7 @@ run_summary mpi_job::summary(double seconds) {
   const double cpu_seconds = ranks_.total(summary.cpu_seconds);
   const double joining_seconds = ranks_.total(joining_seconds_);
   const std::uint64_t peak_rss_bytes = ranks_.most(summary.peak_rss_bytes);
-  const auto workers = static_cast<int>(ranks_.total(static_cast<double>(options_.workers)));
+  const auto workers = static_cast<int>(ranks_.total(static_cast<double>(options_.threads())));
   ranks_.together([&] {
     if (!ranks_.is_first()) return;
     summary = summary_of(read_metas(prefixes_), options_, prefixes_);

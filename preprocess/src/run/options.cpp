@@ -159,13 +159,14 @@ po::options_description work_group(program which) {
       "stop after more than N bad records (default: no limit)");
   add("workers", value<int>("N"),
       which == program::alone
-          ? "number of threads (default: the processors that CPU affinity and control groups "
-            "allow); does not affect the output"
-          : "threads per process (default: the processors that CPU affinity and control groups "
-            "allow, divided among the processes that share them); does not affect the output");
+          ? "number of threads, at most the processors that CPU affinity and control groups allow "
+            "(default: all of them); does not affect the output"
+          : "threads per process, at most the processors that CPU affinity and control groups "
+            "allow "
+            "(default: these, divided among the processes that share them); does not affect the "
+            "output");
   add("tokenizer-memory", value<std::int64_t>("MB"),
-      "pretoken cache per worker, in MB (default: 32, less if workers outnumber processors); "
-      "affects speed only");
+      "pretoken cache per thread, in MB (default: 32); affects speed only");
   add("zstd-memory", value<std::int64_t>("MB"),
       "largest zstd window, in MB (default: 2048, or 3/4 of the memory if less)");
   add("log-interval", value<std::int64_t>("N"),
@@ -472,13 +473,12 @@ void take_run(const po::variables_map& given, run_options& run) {
   if (run.trust_inputs && !run.resume) throw usage_error("--trust-inputs requires --resume");
   run.provenance = given.count("no-provenance") == 0;
   run.checksums = given.count("no-checksums") == 0;
-  const int cores = usable_cores();
-  run.workers = std::min(cores, most_workers);
+  run.cores = usable_cores();
+  run.workers = std::min(run.cores, most_workers);
   take<int>(given, "workers", run.workers);
   if (run.workers < 1 || run.workers > most_workers) {
     throw usage_error(fmt::format("--workers {}: expected 1 to {}", run.workers, most_workers));
   }
-  run.tokenizer_bytes = encoder_cache_bytes(run.workers, cores);
   std::int64_t megabytes = 0;
   if (take<std::int64_t>(given, "tokenizer-memory", megabytes)) {
     constexpr std::int64_t most = 1 << 20;

@@ -262,7 +262,7 @@ run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const ru
   summary.duplicates = metas.front().counts.duplicates;
   summary.dtype = std::string(name(metas.front().type));
   summary.input_files = metas.front().inputs.size();
-  summary.workers = options.workers;
+  summary.workers = options.threads();
   if (const std::string* stop = stop_of(metas.front())) summary.stopped_before = *stop;
   for (const formats::input_extent& input : metas.front().inputs)
     summary.input_bytes += input.text_bytes;
@@ -288,7 +288,7 @@ run_summary summary_of(const run_progress& state, const run_options& options,
   summary.stopped_before = stop_text_of(state, options);
   summary.dtype = std::string(name(encoding.dtype));
   summary.input_files = listed_inputs(options, state).size();
-  summary.workers = options.workers;
+  summary.workers = options.threads();
   for (const input_total& total : state.inputs) summary.input_bytes += total.text_bytes;
   summary.read_bytes = options.share().disk_bytes;
   for (std::size_t key = 0; key < prefixes.size(); ++key) {

@@ -250,7 +250,7 @@ std::vector<std::string> stages::commit_giant(const work_item& item) {
                             .sentences = encoding_.sentences,
                             .digests = encoding_.digests,
                             .tokenizer_bytes = encoding_.tokenizer_bytes,
-                            .workers = options_.workers,
+                            .workers = options_.threads(),
                             .clock = &clock_};
   return committer_.commit(item.block.input, line, [&](id_sink& ids, record_counts& counts) {
     return encode_giant_record(
@@ -261,7 +261,7 @@ std::vector<std::string> stages::commit_giant(const work_item& item) {
 
 bool stages::run() {
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
-                                    static_cast<std::size_t>(options_.workers));
+                                    static_cast<std::size_t>(options_.threads()));
   const auto in_order = tbb::filter_mode::serial_in_order;
   const auto reader = tbb::make_filter<void, work_item*>(
       in_order, [this](tbb::flow_control& flow) { return read(flow); });
@@ -272,7 +272,7 @@ bool stages::run() {
       });
   const auto writer =
       tbb::make_filter<work_item*, void>(in_order, [this](work_item* item) { commit(item); });
-  tbb::task_arena(options_.workers).execute([&] {
+  tbb::task_arena(options_.threads()).execute([&] {
     tbb::parallel_pipeline(options_.most_blocks(), reader & encoder & writer);
   });
   return full_ || (!stopped_ && !abandoned_);

@@ -175,12 +175,4 @@ std::uint64_t default_zstd_window_bytes(int processes, const fs::path& root) {
   return std::clamp(share, least_zstd_window_bytes, most_zstd_window_bytes);
 }
 
-std::size_t encoder_cache_bytes(int workers, int cores) noexcept {
-  constexpr std::size_t least = std::size_t{4} << 20;
-  constexpr std::size_t most = tokenizer::tokenizer::default_encoder_bytes;
-  if (workers <= cores) return most;
-  return std::max(least,
-                  most * static_cast<std::size_t>(cores) / static_cast<std::size_t>(workers));
-}
-
 }  // namespace millrace::preprocess

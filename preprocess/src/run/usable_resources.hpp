@@ -44,11 +44,6 @@ std::optional<double> control_group_cores(const std::filesystem::path& root = "/
 /// up its quota, they all stop until the next period.
 int usable_cores(const std::filesystem::path& root = "/");
 
-/// The size in bytes of each encoder's pretoken cache, for `workers` threads on `cores` processors.
-/// Threads that outnumber the processors share the memory that one thread per processor would have,
-/// because to fill more takes longer than it saves; each has 4 MiB at least.
-std::size_t encoder_cache_bytes(int workers, int cores) noexcept;
-
 /// Returns the memory that this process can use, in bytes: the memory of the machine (`MemTotal`),
 /// limited by the process's control groups (`memory.max`, or `memory.limit_in_bytes` in version 1).
 /// Returns nothing if neither limit can be read.

@@ -100,7 +100,6 @@ trial_report try_workers(const tokenizer::tokenizer& tokenizer, const run_option
   expect_folder(run.output_prefix);
   const io::temporary_folder folder(io::parent_folder(run.output_prefix), ".millrace-trial-");
   const stop_flag stop(run.stop, "the trials were removed");
-  const int cores = usable_cores();
   trial_report report{.trials = {}, .least_seconds = std::numeric_limits<double>::infinity()};
   for (const int workers : options.workers) report.trials.push_back({.workers = workers});
   const std::size_t all = report.trials.size() * static_cast<std::size_t>(options.rounds);
@@ -110,7 +109,7 @@ trial_report try_workers(const tokenizer::tokenizer& tokenizer, const run_option
       run_options one = run;
       one.workers = trial.workers;
       one.tokenizer_bytes =
-          options.tokenizer_bytes.value_or(encoder_cache_bytes(trial.workers, cores));
+          options.tokenizer_bytes.value_or(tokenizer::tokenizer::default_encoder_bytes);
       one.output_prefix = folder.path() / "trial";
       one.limits.spool_folder = folder.path();
       one.overwrite = true;

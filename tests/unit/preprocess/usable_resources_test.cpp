@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "run/run_options.hpp"
 #include "run/usable_resources.hpp"
 #include "support/paths.hpp"
 
@@ -206,13 +207,14 @@ TEST_F(UsableMemory, IsSharedByTheProcessesOfAMachine) {
       << "what every decoder has to support";
 }
 
-TEST(EncoderCacheBytes, AreSharedByThreadsThatOutnumberProcessors) {
-  constexpr std::size_t mebibyte = std::size_t{1} << 20;
-  EXPECT_EQ(encoder_cache_bytes(1, 2), 32 * mebibyte);
-  EXPECT_EQ(encoder_cache_bytes(2, 2), 32 * mebibyte);
-  EXPECT_EQ(encoder_cache_bytes(4, 2), 16 * mebibyte);
-  EXPECT_EQ(encoder_cache_bytes(16, 2), 4 * mebibyte);
-  EXPECT_EQ(encoder_cache_bytes(4096, 2), 4 * mebibyte);
+TEST(RunOptions, HaveNoMoreThreadsThanProcessors) {
+  run_options options;
+  options.workers = 16;
+  EXPECT_EQ(options.threads(), 16) << "the processors are not known";
+  options.cores = 2;
+  EXPECT_EQ(options.threads(), 2);
+  options.workers = 1;
+  EXPECT_EQ(options.threads(), 1);
 }
 
 }  // namespace
