@@ -131,6 +131,21 @@ TEST_F(MpiJob, DropsDuplicatesAsOneProcessDoes) {
   }
 }
 
+TEST_F(MpiJob, PermutesDocumentsAsOneProcessDoes) {
+  add_dirty_inputs(40);
+  flags_.insert(flags_.end(), {"--fim-rate", "0.7", "--fim-spm-rate", "0.5", "--fim-seed", "3",
+                               "--fim-prefix-token", "<", "--fim-middle-token", "|",
+                               "--fim-suffix-token", ">", "--sample-rate", "0.8"});
+  const file_set wanted = undisturbed();
+  ASSERT_NE(wanted.at("x_text_document.meta").find("--fim-rate"), std::string::npos);
+  for (const int tasks : {1, 3, 7}) {
+    empty_out();
+    const auto result = run_job(1 + tasks % 3, tasks);
+    ASSERT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+  }
+}
+
 TEST_F(MpiJob, WithoutSidecarsThereAreNone) {
   add_dirty_inputs(40);
   flags_.insert(flags_.end(), {"--no-checksums", "--no-provenance"});

@@ -350,6 +350,7 @@ class part_copy {
                                 file.bytes().size());
     std::size_t end = 0;
     for (std::int64_t left = point_.counts.bad_record_total(); left > 0; --left) {
+      if (left % 4096 == 0) stop_.check();
       const std::size_t line_end = text.find('\n', end);
       if (line_end == text.npos) {
         throw format_error(
@@ -364,7 +365,11 @@ class part_copy {
   void copy_mask() {
     const part_mask mask(input_.paths().of(sidecar::mask),
                          input_.view().bin_size_bytes / formats::size_bytes(input_.view().type));
-    writer_.append_mask(mask.bits(), 0, tokens_);
+    const std::uint64_t step = 8 * written_bytes_at_a_time;
+    for (std::uint64_t first = 0; first < tokens_; first += step) {
+      stop_.check();
+      writer_.append_mask(mask.bits(), first, std::min(first + step, tokens_));
+    }
   }
 
   void finish() {
