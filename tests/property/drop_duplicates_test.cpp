@@ -357,5 +357,30 @@ TEST_F(DropDuplicates, MergesWithoutDocumentsThatAreThereTwice) {
   EXPECT_GT(dropped, 1000);
 }
 
+// So few parts are open at once that those of two compared documents are often opened again.
+TEST_F(DropDuplicates, MergesMorePartsThanItOpensAtOnce) {
+  if (!has_xxhash()) GTEST_SKIP() << needs_xxhash;
+  fs::create_directories(folder_ / "parts");
+  for (int part = 0; part < 300; ++part) {
+    std::string lines;
+    for (int i = 0; i < 20; ++i) {
+      const std::string letters(random_() % 2 == 0 ? 1 : 2000, 'x');
+      lines += fmt::format("{{\"text\": \"{}{}\"}}\n", random_() % 3000, letters);
+    }
+    test::write_text(folder_ / "in", lines);
+    options_.output_prefix = folder_.path() / "parts" / fmt::format("{:03}", part);
+    (void)test::preprocess_files(*tokenizer_, {(folder_ / "in").string()}, options_);
+  }
+  merge_options options{.input = folder_ / "parts", .output_prefix = folder_ / "all"};
+  (void)merge(options);
+  options.output_prefix = folder_ / "out";
+  options.drop_duplicates = true;
+  const merge_summary summary = merge(options);
+  const whole_dataset all = read((folder_ / "all").string());
+  const kept_documents kept = keep_firsts(all, [](const whole_document& each) { return each.ids; });
+  expect_kept((folder_ / "out").string(), all, kept, "ids");
+  EXPECT_GT(*summary.duplicates, 1000);
+}
+
 }  // namespace
 }  // namespace millrace::preprocess

@@ -67,12 +67,17 @@ class numbered_parts {
     return static_cast<std::size_t>(after - first_document_.begin()) - 1;
   }
 
-  /// Valid until most_open_parts other parts were asked for.
+  /// Valid until two other parts were asked for.
   ///
   /// @throws io_error  the part cannot be opened, or was replaced.
   const merge_input& open(std::size_t part) {
+    const std::size_t before = std::exchange(asked_for_, part);
     if (!inputs_[part]) {
       if (opened_.size() == most_open_parts) {
+        if (opened_.front() == before) {
+          opened_.pop_front();
+          opened_.push_back(before);
+        }
         inputs_[opened_.front()].reset();
         opened_.pop_front();
       }
@@ -90,6 +95,7 @@ class numbered_parts {
   formats::dtype type_{};
   std::vector<std::optional<merge_input>> inputs_;
   std::deque<std::size_t> opened_;
+  std::size_t asked_for_ = 0;  // by the last call of open()
 };
 
 /// Compares the ids of documents that a duplicate_finder gives.
