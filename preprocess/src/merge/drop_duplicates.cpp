@@ -291,6 +291,10 @@ class duplicate_dropper {
     summary.duplicates = static_cast<std::int64_t>(duplicates_);
     summary.stopped_before = stopped_before_;
     summary.dropped = std::move(sidecars.dropped);
+    if (layout.duplicates) {  // those of the parts stay there, but the whole has its own
+      std::erase_if(summary.dropped,
+                    [](const auto& each) { return each.which == sidecar::duplicates; });
+    }
     return summary;
   }
 

@@ -140,13 +140,13 @@ void note_seed(formats::dataset_meta& meta, std::uint64_t seed) {
 merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   const stop_flag stop = stop_flag_of(options);
   parts_to_merge parts(options, stop);
-  std::optional<std::int64_t> duplicates;
-  if (parts.duplicates()) duplicates = parts.drop_duplicates(options).duplicates;
+  merge_summary without;
+  if (parts.duplicates()) without = parts.drop_duplicates(options);
   const std::vector<std::filesystem::path>& prefixes = parts.used();
   merge_summary summary;
   summary.prefixes = parts.all();
   summary.stopped_before = parts.stopped_before();
-  summary.duplicates = duplicates;
+  summary.duplicates = without.duplicates;
   const merge_input first(prefixes.front());
   summary.type = first.view().type;
   merged_sidecars sidecars = plan_sidecars(prefixes);
@@ -233,10 +233,16 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   });
 
   output.finish(inputs, sidecars.meta);
-  summary.dropped = sidecars.dropped;
+  // If duplicates were dropped, `sidecars` knows what that wrote, and `without` what it did not.
+  summary.dropped = parts.duplicates() ? std::move(without.dropped) : sidecars.dropped;
   if (sidecars.bad) {
     summary.dropped.push_back(
         {sidecar::bad, "bad records have no place in a shuffled order; they stay with the inputs"});
+  }
+  const auto is_of_duplicates = [](const auto& each) { return each.which == sidecar::duplicates; };
+  if (parts.duplicates() && std::ranges::any_of(sidecars.dropped, is_of_duplicates)) {
+    summary.dropped.push_back(
+        {sidecar::duplicates, "it numbers the documents, which are in another order now"});
   }
   summary.sequences = static_cast<std::int64_t>(whole.sequences);
   summary.documents = static_cast<std::int64_t>(whole.documents);

@@ -17,9 +17,11 @@ grep -o '"options": {[^}]*}' out.meta
 # Without .src files, the places are not known.
 mkdir bare
 cp parts/*.bin parts/*.idx bare
-merge_datasets --input bare --output-prefix bare_out --drop-duplicates --memory 1 2>&1 | grep -E 'dropped|wrote'
+cp parts/a*.sum bare
+merge_datasets --input bare --output-prefix bare_out --drop-duplicates --memory 1 2>&1 | grep -E 'dropped|wrote|written'
 cmp out.bin bare_out.bin
-merge_datasets --input parts --output-prefix shuffled --drop-duplicates --shuffle-documents 7 2>&1 | grep -E 'dropped|wrote'
+merge_datasets --input parts --output-prefix shuffled --drop-duplicates --shuffle-documents 7 2>&1 | grep -E 'dropped|wrote|written'
+merge_datasets --input bare --output-prefix bare_shuffled --drop-duplicates --shuffle-documents 7 2>&1 | grep -E 'dropped|wrote|written'
 # A dataset without duplicates can be merged again.
 mkdir again
 for file in out.*; do cp "$file" "again/1.${file#out.}"; cp "$file" "again/2.${file#out.}"; done
