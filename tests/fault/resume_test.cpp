@@ -154,6 +154,27 @@ TEST_F(ResumeFault, NoDatasetWithAllDocumentsOutlivesAnotherBeginning) {
   }
 }
 
+// A run with a folder of all documents removes it only when no journal describes it.
+TEST_F(ResumeFault, AKillAtAnyStepOfARunWithoutGoodRecordsLeavesWhatGoesOn) {
+  add("a.jsonl", "no JSON\nnor here\n" + std::string(400, '['));
+  for (const strings& more : {strings{}, strings{"--drop-duplicates", "text"}}) {
+    flags_ = {"--on-bad-record", "skip"};
+    flags_.insert(flags_.end(), more.begin(), more.end());
+    for (int step = 1;; ++step) {
+      SCOPED_TRACE("journal:" + std::to_string(step));
+      empty_out();
+      const auto result = run_killed_at("journal:" + std::to_string(step));
+      if (result.status != killed) {
+        EXPECT_GT(step, 8);
+        break;
+      }
+      expect_sentence(run({"--resume"}), "every record is bad");
+      EXPECT_TRUE(fs::is_empty(out()));
+      if (HasFailure()) return;
+    }
+  }
+}
+
 // A user who starts over may request fewer partitions, or none.
 TEST_F(ResumeFault, NoPartitionOutlivesAnotherBeginning) {
   add_dirty_inputs(8);

@@ -142,8 +142,8 @@ void open_run::expect_good_records() {
     run_.progress.note("every record of this task is bad; its part has no documents");
     return;
   }
-  forget_files();
   journal_.clear();  // before the files are removed: a state must not outlive its files
+  forget_files();
   for (const auto& prefix : run_.prefixes) remove_part_files(prefix);
   journal_.remove();
   throw error(fmt::format("every record is bad, so nothing was written: {}{}{}",
