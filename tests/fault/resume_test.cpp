@@ -152,6 +152,17 @@ TEST_F(ResumeFault, NoDatasetWithAllDocumentsOutlivesAnotherBeginning) {
       expect_files(wanted);
     }
   }
+  // The new run may have another key, so it does not write the same files.
+  flags_ = plain;
+  flags_.insert(flags_.end(), {"--drop-duplicates", "ids"});
+  empty_out();
+  ASSERT_EQ(run_killed_at("publish:13").status, killed);
+  ASSERT_TRUE(fs::exists(partial("keys")));
+  flags_ = plain;
+  flags_.insert(flags_.end(), {"--json-keys", "title"});
+  const file_set wanted = undisturbed();
+  ASSERT_EQ(run({"--overwrite"}).status, 0);
+  expect_files(wanted);
 }
 
 // A run with a folder of all documents removes it only when no journal describes it.

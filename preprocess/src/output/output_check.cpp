@@ -51,7 +51,7 @@ std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& out
       files.push_back(path);
       files.emplace_back(path) += ".partial";
     }
-    for (const char* spill : {".documents.partial", ".src-groups.partial"}) {
+    for (const char* spill : {".documents.partial", ".src-groups.partial", ".keys.partial"}) {
       files.push_back(paths.with(spill));
     }
     for (std::size_t i = 0; partitions > 1 && i < partitions; ++i) {
