@@ -186,6 +186,22 @@ TEST_F(ResumeFault, AKillAtAnyStepOfARunWithoutGoodRecordsLeavesWhatGoesOn) {
   }
 }
 
+TEST_F(ResumeFault, SaysThatTheFolderOfAllDocumentsIsGone) {
+  add_dirty_inputs(8);
+  flags_ = {"--on-bad-record", "skip", "--drop-duplicates", "text"};
+  const file_set wanted = undisturbed();
+  for (const char* step : {"journal:9", "publish:4", "publish:14"}) {
+    SCOPED_TRACE(step);
+    leave_unfinished(step);
+    fs::remove_all(out() / ".millrace-all-x");
+    expect_sentence(run({"--resume"}),
+                    ".millrace-all-x, which had all documents of this run; pass "
+                    "--overwrite to start again");
+    ASSERT_EQ(run({"--overwrite"}).status, 0);
+    expect_files(wanted);
+  }
+}
+
 // A user who starts over may request fewer partitions, or none.
 TEST_F(ResumeFault, NoPartitionOutlivesAnotherBeginning) {
   add_dirty_inputs(8);

@@ -71,6 +71,7 @@ class run_in_progress {
 
   std::optional<run_summary> earlier_outputs();
   run_summary write();
+  void expect_folder_of_all() const;
   void expect_bad_records_allowed(std::int64_t met) const;
   void tell_done(const run_summary& summary);
   void publish(const std::vector<sidecar_set>& sidecars);
@@ -123,6 +124,7 @@ std::optional<run_summary> run_in_progress::earlier_outputs() {
     if (journal_.state() && !journal_.finished() && inputs.stamps != journal_.stamps()) {
       journal_.renew_stamps(inputs.stamps);
     }
+    expect_folder_of_all();
     if (!journal_.finished()) return std::nullopt;
     publish(*journal_.finished());
     return summary_of(read_metas(run_.prefixes), run_.options, run_.prefixes);
@@ -139,6 +141,18 @@ std::optional<run_summary> run_in_progress::earlier_outputs() {
   }
   for (const auto& prefix : run_.prefixes) refuse_existing(prefix);
   return std::nullopt;
+}
+
+// Throws if somebody removed the folder of the documents that the journal describes.
+void run_in_progress::expect_folder_of_all() const {
+  if (!run_.options.drops_duplicates_itself()) return;
+  if (!journal_.state() && !journal_.finished()) return;
+  const auto folder = io::parent_folder(run_.written.front());
+  if (io::is_folder(folder)) return;
+  throw config_error(fmt::format(
+      "--resume: there is no folder {}, which had all documents of this run; pass --overwrite to "
+      "start again",
+      folder.string()));
 }
 
 // Throws if a resumed run allows fewer bad records than the interrupted run has already met.
