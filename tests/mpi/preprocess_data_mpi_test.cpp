@@ -146,6 +146,21 @@ TEST_F(MpiJob, PermutesDocumentsAsOneProcessDoes) {
   }
 }
 
+// A job that was killed while it removed the parts has its output, and needs no part again.
+TEST_F(MpiJob, RemovesTheRestOfThePartsWhenDuplicatesAreDropped) {
+  add_dirty_inputs(40);
+  add("f.jsonl", test::read_text(inputs_.front()));
+  flags_ = {"--on-bad-record", "skip", "--drop-duplicates", "text"};
+  const file_set wanted = undisturbed();
+  (void)run_job(2, 3, {}, {0, "MILLRACE_TEST_KILL_AT=parts:2"}, test::small_blocks(300));
+  ASSERT_FALSE(fs::exists(out() / "x_00000-of-00003_text_document.idx"));
+  ASSERT_TRUE(fs::remove(out() / "x_00001-of-00003_text_document.bin"));
+  const auto result = run_job(2, 3, {"--resume"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("already complete: nothing was read or written"));
+  expect_files(wanted);
+}
+
 TEST_F(MpiJob, WithoutSidecarsThereAreNone) {
   add_dirty_inputs(40);
   flags_.insert(flags_.end(), {"--no-checksums", "--no-provenance"});

@@ -41,6 +41,15 @@ bool any_is_there(const std::vector<std::filesystem::path>& files) {
   return std::ranges::any_of(files, [](const auto& path) { return io::is_there(path); });
 }
 
+sidecar_set sidecars_of(const std::filesystem::path& dataset) {
+  const dataset_paths paths(dataset);
+  sidecar_set found{};
+  for (const sidecar which : all_sidecars) {
+    found[static_cast<std::size_t>(which)] = is_file(paths.of(which));
+  }
+  return found;
+}
+
 /// One rank's view of the job. Checks what an earlier job left, does the tasks, merges their parts
 /// and removes temporary files.
 class mpi_job {
@@ -354,8 +363,8 @@ void mpi_job::put_together() {
   });
 }
 
-// Merges the parts on rank 0, without duplicates. If this is killed, the next job finds the parts,
-// or an output that it replaces by the same.
+// Merges the parts on rank 0, without duplicates. If this is killed, the next job finds all parts
+// and merges them again, or a journal that says that only the parts are still to be removed.
 void mpi_job::drop_duplicates() {
   ranks_.together([&] {
     if (!ranks_.is_first()) return;
@@ -374,8 +383,9 @@ void mpi_job::drop_duplicates() {
         {.by = *options_.drop_duplicates,
          .memory_bytes = options_.duplicates_bytes,
          .of_one_run = true});
-    remove_task_parts(options_.output_prefix, identity_);
-    journal_->remove_finished();
+    const std::vector<sidecar_set> sidecars = {sidecars_of(prefixes_.front())};
+    journal_->write_finished(sidecars);
+    publish(sidecars);  // all has its final name already
   });
 }
 
