@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include <millrace/error.hpp>
 #include <millrace/formats/detail/mask.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/src.hpp>
@@ -355,6 +356,34 @@ TEST_F(DropDuplicates, MergesWithoutDocumentsThatAreThereTwice) {
   }
   std::cout << dropped << " dropped\n";
   EXPECT_GT(dropped, 1000);
+}
+
+// The tokens are read while the index is checked, so a wrong length must not lead past their end.
+TEST_F(DropDuplicates, RefusesDamagedLengthsAndPointers) {
+  if (!has_xxhash()) GTEST_SKIP() << needs_xxhash;
+  fs::create_directories(folder_ / "parts");
+  test::write_text(folder_ / "in", "{\"text\": \"a\"}\n{\"text\": \"\"}\n{\"text\": \"bc\"}\n");
+  for (const std::string part : {"1", "2"}) {
+    options_.output_prefix = folder_.path() / "parts" / part;
+    options_.checksums = options_.provenance = false;
+    (void)test::preprocess_files(*tokenizer_, {(folder_ / "in").string()}, options_);
+  }
+  const fs::path path = folder_.path() / "parts" / "1_text_document.idx";
+  const std::string whole = test::read_text(path);
+  const merge_options options{.input = folder_ / "parts",
+                              .output_prefix = folder_ / "out",
+                              .overwrite = true,
+                              .drop_duplicates = true};
+  EXPECT_EQ(merge(options).documents, 3);
+  constexpr std::size_t sequences = 2;
+  for (std::size_t bit = 8 * formats::mmidx_header_bytes;
+       bit < 8 * (formats::mmidx_header_bytes + 12 * sequences); ++bit) {
+    SCOPED_TRACE(bit);
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    test::write_text(path, damaged);
+    EXPECT_THROW(merge(options), format_error);
+  }
 }
 
 // So few parts are open at once that those of two compared documents are often opened again.

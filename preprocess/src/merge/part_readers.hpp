@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -110,6 +111,12 @@ void for_each_document(const merge_input& input, bool multimodal, const stop_fla
                         sequence, length, found, pointer));
       }
       pointer += length * item;
+      if (std::cmp_greater(pointer, idx.bin_size_bytes)) {  // else `work` could read past the end
+        throw format_error(
+            input.paths().idx, idx.lengths_offset() + 4 * static_cast<std::uint64_t>(sequence),
+            fmt::format("sequence {} ends at byte {} of the .bin, expected at most {}", sequence,
+                        pointer, idx.bin_size_bytes));
+      }
       own_lengths.push_back(length);
       if (multimodal) own_modes.push_back(modes.next());
     }
