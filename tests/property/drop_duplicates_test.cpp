@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <map>
@@ -356,6 +357,39 @@ TEST_F(DropDuplicates, MergesWithoutDocumentsThatAreThereTwice) {
   }
   std::cout << dropped << " dropped\n";
   EXPECT_GT(dropped, 1000);
+}
+
+// Different documents never have equal keys, unless a key has so few bits.
+TEST_F(DropDuplicates, ComparesDocumentsWithEqualKeys) {
+  if (!has_xxhash()) GTEST_SKIP() << needs_xxhash;
+  std::string lines;
+  const auto add = [&](const std::string& text) { lines += "{\"text\": \"" + text + "\"}\n"; };
+  for (int i = 0; i < 200; ++i) add(std::to_string(random_() % 150));
+  // Documents that are read in several pieces, and ones whose size is not in their key
+  for (const std::size_t size : {std::size_t{100'000}, std::size_t{8'500'000}}) {
+    const std::string letters(size, 'x');
+    for (const char* text : {"", "a", "b", "a"}) {
+      add(letters + text);
+      add(text + letters);
+    }
+  }
+  test::write_text(folder_ / "in", lines);
+  fs::create_directories(folder_ / "parts");
+  options_.output_prefix = folder_ / "parts/all";
+  (void)test::preprocess_files(*tokenizer_, {(folder_ / "in").string()}, options_);
+  const whole_dataset all = read(prefix("parts/all"));
+  const kept_documents kept = keep_firsts(all, [](const whole_document& each) { return each.ids; });
+  for (const char* bits : {"0", "1", "2"}) {
+    SCOPED_TRACE(bits);
+    ASSERT_EQ(::setenv("MILLRACE_TEST_KEY_BITS", bits, 1), 0);
+    const merge_summary summary = merge({.input = folder_ / "parts",
+                                         .output_prefix = folder_ / "out",
+                                         .overwrite = true,
+                                         .drop_duplicates = true});
+    ASSERT_EQ(::unsetenv("MILLRACE_TEST_KEY_BITS"), 0);
+    expect_kept((folder_ / "out").string(), all, kept, "ids");
+    EXPECT_GT(*summary.duplicates, 50);
+  }
 }
 
 // The tokens are read while the index is checked, so a wrong length must not lead past their end.
