@@ -26,7 +26,8 @@ merge_summary write_without_duplicates(std::span<const std::filesystem::path> pa
 /// What the run of these parts drops duplicates by: they are tasks with `--drop-duplicates`.
 /// Returns nothing for other parts.
 ///
-/// @throws config_error            some parts are such tasks and others are not.
+/// Does not check that all parts are tasks of one run: write_without_duplicates() does.
+///
 /// @throws io_error, format_error  a P.meta cannot be read.
 std::optional<duplicates_by> duplicates_of_tasks(std::span<const std::filesystem::path> parts);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merge/merge_sidecars.hpp"
-#include "output/written_meta.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,8 @@
 #include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_mapping.hpp>
+
+#include "output/written_meta.hpp"
 
 namespace millrace::preprocess {
 namespace {
