@@ -172,6 +172,20 @@ TEST_F(ResumeFault, NoDatasetWithAllDocumentsOutlivesAnotherBeginning) {
   expect_files(wanted);
 }
 
+// A run that drops duplicates writes to its own folder first, and needs the disk space of what an
+// abandoned run left.
+TEST_F(ResumeFault, NoPartialFileOutlivesTheBeginningOfARunWithoutDuplicates) {
+  add_dirty_inputs(8);
+  flags_ = {"--on-bad-record", "skip"};
+  leave_unfinished();
+  ASSERT_TRUE(fs::exists(partial("bin")));
+  flags_.insert(flags_.end(), {"--drop-duplicates", "text"});
+  const file_set wanted = undisturbed();
+  ASSERT_EQ(run_killed_at("journal:9", {"--overwrite"}).status, killed);
+  EXPECT_EQ(test::names_of(test::files_of(out())), strings{"x.journal"});
+  expect_resumed(wanted);
+}
+
 // A run with a folder of all documents removes it only when no journal describes it.
 TEST_F(ResumeFault, AKillAtAnyStepOfARunWithoutGoodRecordsLeavesWhatGoesOn) {
   add("a.jsonl", "no JSON\nnor here\n" + std::string(400, '['));

@@ -186,7 +186,7 @@ run_summary run_in_progress::write() {
   // --resume knows that this run replaces the old output.
   if (from == nullptr && !run_.options.overwrite) journal_.clear();
   if (from == nullptr && run_.options.overwrite) {
-    clear_abandoned(journal_, run_.options.output_prefix, run_.prefixes);
+    clear_abandoned(journal_, run_.options.output_prefix, run_.written);
     journal_.begin(run_.identity, stamps_of(run_.options.inputs));
   }
   if (run_.options.drops_duplicates_itself() && from == nullptr) {
