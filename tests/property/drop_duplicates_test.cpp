@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -46,6 +47,24 @@ namespace {
 
 namespace fs = std::filesystem;
 using generator = std::mt19937_64;
+
+/// Allows this process few open files, for the lifetime of the object.
+class few_open_files {
+ public:
+  few_open_files() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &usual_), 0);
+    set({std::min<::rlim_t>(256, usual_.rlim_cur), usual_.rlim_max});
+  }
+  ~few_open_files() { set(usual_); }
+  few_open_files(const few_open_files&) = delete;
+  few_open_files& operator=(const few_open_files&) = delete;
+
+ private:
+  static void set(const struct ::rlimit& limit) {
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  struct ::rlimit usual_ {};
+};
 
 constexpr const char* needs_xxhash = "this build has no xxHash";
 
@@ -424,6 +443,7 @@ TEST_F(DropDuplicates, RefusesDamagedLengthsAndPointers) {
 // So few parts are open at once that those of two compared documents are often opened again.
 TEST_F(DropDuplicates, MergesMorePartsThanItOpensAtOnce) {
   if (!has_xxhash()) GTEST_SKIP() << needs_xxhash;
+  const few_open_files few;
   fs::create_directories(folder_ / "parts");
   for (int part = 0; part < 300; ++part) {
     std::string lines;

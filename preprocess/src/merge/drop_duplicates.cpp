@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merge/drop_duplicates.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <deque>
@@ -35,8 +38,24 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::size_t most_open_parts = 64;
+constexpr std::size_t descriptors_of_part = 2;
+// Descriptors for the outputs, the temporary file, and those inherited from the parent process.
+constexpr std::size_t other_descriptors = 128;
+constexpr std::size_t least_open_parts = 64;
+constexpr std::size_t most_open_parts = 4096;
 constexpr std::size_t compared_bytes = std::size_t{64} << 10;
+
+// Returns how many parts may be open at the same time. To open a part again for each comparison
+// takes longer than to compare.
+std::size_t parts_at_a_time() {
+  struct ::rlimit limit {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return least_open_parts;
+  const std::size_t files =
+      std::min<::rlim_t>(limit.rlim_cur, descriptors_of_part * most_open_parts);
+  const std::size_t parts =
+      (std::max(files, other_descriptors) - other_descriptors) / descriptors_of_part;
+  return std::clamp(parts, least_open_parts, most_open_parts);
+}
 
 /// The datasets to merge, opened when they are needed. Documents are numbered across all of them.
 class numbered_parts {
@@ -51,6 +70,7 @@ class numbered_parts {
       const merge_input input(prefix);
       expect_fits(input, first, multimodal);
       extents_.push_back(extent_of(input.view()));
+      identities_.push_back(input.identity());
       first_document_.push_back(documents_);
       documents_ += extents_.back().documents;
     }
@@ -73,7 +93,7 @@ class numbered_parts {
   const merge_input& open(std::size_t part) {
     const std::size_t before = std::exchange(asked_for_, part);
     if (!inputs_[part]) {
-      if (opened_.size() == most_open_parts) {
+      if (opened_.size() == most_open_) {
         if (opened_.front() == before) {
           opened_.pop_front();
           opened_.push_back(before);
@@ -82,6 +102,10 @@ class numbered_parts {
         opened_.pop_front();
       }
       inputs_[part].emplace(reopen(prefixes_[part], extents_[part]));
+      if (inputs_[part]->identity() != identities_[part]) {
+        throw io_error(inputs_[part]->paths().idx, "open (it was replaced by another process)",
+                       ESTALE);
+      }
       opened_.push_back(part);
     }
     return *inputs_[part];
@@ -90,9 +114,11 @@ class numbered_parts {
  private:
   std::span<const std::filesystem::path> prefixes_;
   std::vector<dataset_extent> extents_;
+  std::vector<io::file_identity> identities_;
   std::vector<std::uint64_t> first_document_;
   std::uint64_t documents_ = 0;
   formats::dtype type_{};
+  std::size_t most_open_ = parts_at_a_time();
   std::vector<std::optional<merge_input>> inputs_;
   std::deque<std::size_t> opened_;
   std::size_t asked_for_ = 0;  // by the last call of open()
@@ -239,7 +265,7 @@ std::string duplicate_line(const formats::src_input& input, const formats::sourc
   return json.text() + "\n";
 }
 
-/// Most bytes of such a line, without the name of the file, of which a byte takes up to six.
+/// Most bytes of such a line, without the name of the file.
 constexpr std::uint64_t most_line_bytes = 128;
 
 std::uint64_t bytes_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
@@ -412,7 +438,8 @@ class duplicate_dropper {
     if (sidecars.src) {
       std::size_t most_name = 0;
       for (const auto& input : sidecars.meta->inputs) {
-        most_name = std::max(most_name, input.path.size());
+        formats::json_writer json;
+        most_name = std::max(most_name, json.value(input.path).text().size());
       }
       most.duplicates = duplicates_ * (most_line_bytes + most_name);
     }

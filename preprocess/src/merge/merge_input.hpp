@@ -38,7 +38,8 @@ class merge_input {
     }
     // A process that replaces a dataset removes its .idx first: see formats/spec/mmidx.md. So if
     // this check passes, the .bin opened above belongs to this .idx.
-    if (io::identity_of(paths_.idx) != mapping_.identity()) {
+    identity_ = mapping_.identity();
+    if (io::identity_of(paths_.idx) != identity_) {
       throw io_error(paths_.idx, "open (it is being replaced by another process)", ESTALE);
     }
     const std::uint64_t expected = view_.bin_size_bytes;
@@ -66,6 +67,8 @@ class merge_input {
   const io::unique_fd& bin() const noexcept { return bin_; }
   /// Whether reading the `.bin` should leave its pages in the page cache.
   io::page_cache pages() const noexcept { return pages_; }
+  /// The identity of the `.idx`. A dataset that replaces this one has another.
+  const io::file_identity& identity() const noexcept { return identity_; }
   std::uint64_t idx_bytes() const noexcept { return mapping_.bytes().size(); }
 
  private:
@@ -77,6 +80,7 @@ class merge_input {
 
   dataset_paths paths_;
   io::file_mapping mapping_;
+  io::file_identity identity_;
   io::unique_fd idx_;
   io::unique_fd bin_;
   io::page_cache pages_ = io::page_cache::keep;
