@@ -248,6 +248,82 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
   EXPECT_GT(dropped, 1);
 }
 
+/// Compares all files of two datasets.
+void expect_same_files(const std::string& found, const std::string& wanted) {
+  for (const std::string& suffix : suffixes) {
+    ASSERT_EQ(fs::exists(found + suffix), fs::exists(wanted + suffix)) << suffix;
+    if (!fs::exists(wanted + suffix)) continue;
+    EXPECT_TRUE(test::read_text(found + suffix) == test::read_text(wanted + suffix)) << suffix;
+  }
+}
+
+// A budget, a sample and the dropping of duplicates each change which documents there are. In all
+// combinations, workers, stops and tasks change nothing.
+TEST(TaskInvariance, EachCombinationOfChoicesGivesTheSameBytes) {
+  generator random(test::seed(73));
+  const auto tokenizer = test::byte_tokenizer();
+  const test::temp_folder folder(test::quick_folder());
+  std::vector<std::string> inputs;
+  const auto add = [&](const std::string& bytes) {
+    inputs.push_back((folder / ("input" + std::to_string(inputs.size()))).string());
+    test::write_text(inputs.back(), bytes);
+  };
+  add(random_text(random, false) + "\n" + good_records(R"({"text": "abc", "title": "b"})"));
+  add(test::encode_parquet(test::random_table(random, task_keys, 200, true), random));
+  add(test::gzip(random_text(random, false)));
+  inputs.push_back(inputs.front());
+  const auto name = [&](const std::string& prefix) {
+    return (folder / (prefix + "_text_document")).string();
+  };
+  int stops = 0;
+  for (int choice = 0; choice < 12; ++choice) {
+    run_options options;
+    options.inputs = plan_inputs(inputs, {.columns = {.paths = {{"text"}}}});
+    options.on_bad_record = bad_record_policy::quarantine;
+    options.output_prefix = folder / "whole";
+    options.limits.spool_folder = folder.path();
+    options.limits.giant_bytes = 60;
+    options.limits.block_bytes = 500;
+    options.duplicates_bytes = 5000;
+    if (choice % 2 == 1) options.most_tokens = 600;
+    if (choice / 2 % 2 == 1) options.sample = {.rate = 0.7, .seed = 5};
+    if (choice / 4 == 1) options.drop_duplicates = duplicates_by::text;
+    if (choice / 4 == 2) options.drop_duplicates = duplicates_by::ids;
+    if (choice / 4 == 2 && !has_xxhash()) continue;
+    SCOPED_TRACE(choice);
+    preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
+    (void)run(*tokenizer, options, quiet);
+    for (const int workers : {2, 7}) {
+      options.workers = workers;
+      options.output_prefix = folder / ("workers" + std::to_string(workers));
+      (void)run(*tokenizer, options, quiet);
+      expect_same_files(name("workers" + std::to_string(workers)), name("whole"));
+    }
+    options.output_prefix = folder / "stopped";
+    stops += test::run_in_pieces(*tokenizer, options, random, 3);
+    expect_same_files(name("stopped"), name("whole"));
+    for (const std::int64_t of : {3, 7}) {
+      const auto parts = folder / ("parts" + std::to_string(of));
+      fs::create_directory(parts);
+      for (std::int64_t index = 0; index < of; ++index) {
+        run_options part = options;
+        part.task = share_of(part.inputs, {index, of}, part.limits.largest_part_bytes());
+        part.output_prefix = task_prefix(parts / "part", {index, of});
+        stops += test::run_in_pieces(*tokenizer, part, random, 3);
+      }
+      const std::string merged = folder / ("merged" + std::to_string(of));
+      (void)merge({.input = parts, .output_prefix = merged, .memory_bytes = 5000});
+      expect_same_files(merged, name("whole"));
+    }
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      if (!entry.path().filename().string().starts_with("input")) fs::remove_all(entry.path());
+    }
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
+  std::cout << stops << " stops\n";
+  EXPECT_GT(stops, 40);
+}
+
 TEST(TaskInvariance, PartsOfConversationsMergedAreWhatOneProcessWrites) {
   generator random(test::seed(72));
   const auto tokenizer = test::byte_tokenizer();
