@@ -28,20 +28,23 @@ token_reader::token_reader(const merge_input& input, bool checksums, const stop_
   sum_file_ = io::file_mapping(path);
   in(path, [&] { sum_ = formats::parse_sum(sum_file_.bytes()); });
   if (sum_.bin_bytes != left_ || sum_.idx_bytes != input.idx_bytes()) {
-    throw format_error(path, 16, "it belongs to another dataset: the sizes differ");
+    throw format_error(path, 16,
+                       fmt::format("it describes a .bin of {} bytes and an .idx of {} bytes, but "
+                                   "they have {} and {}; it belongs to another dataset",
+                                   sum_.bin_bytes, sum_.idx_bytes, left_, input.idx_bytes()));
   }
   check_.emplace(sum_.bin_blocks, sum_.bin_bytes);
 }
 
 std::span<const std::byte> token_reader::next(std::uint64_t size) {
-  if (size > buffer_.size() - at_) {
-    buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
+  if (size > end_ - at_) {
+    std::ranges::copy(std::span(buffer_).subspan(at_, end_ - at_), buffer_.begin());
+    end_ -= at_;
     at_ = 0;
-    const std::size_t kept = buffer_.size();
     const std::uint64_t more =
-        std::min<std::uint64_t>(left_, std::max<std::uint64_t>(size - kept, piece_bytes));
-    buffer_.resize(kept + more);
-    for (auto rest = std::span(buffer_).subspan(kept); !rest.empty();) {
+        std::min<std::uint64_t>(left_, std::max<std::uint64_t>(size - end_, piece_bytes));
+    if (end_ + more > buffer_.size()) buffer_.resize(end_ + more);
+    for (auto rest = std::span(buffer_).subspan(end_, more); !rest.empty();) {
       stop_->check();
       const auto part = rest.first(std::min(rest.size(), piece_bytes));
       input_->read_tokens(offset_, part);
@@ -50,6 +53,7 @@ std::span<const std::byte> token_reader::next(std::uint64_t size) {
       left_ -= part.size();
       rest = rest.subspan(part.size());
     }
+    end_ += more;
   }
   const auto result = std::span<const std::byte>(buffer_).subspan(at_, size);
   at_ += size;

@@ -144,7 +144,9 @@ class token_reader {
   /// @throws stopped                 `stop` is set.
   std::span<const std::byte> next(std::uint64_t size);
 
-  /// Calls `work(bytes)` for the next `size` bytes of tokens, piece by piece.
+  static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+
+  /// Calls `work(bytes)` for the next `size` bytes of tokens, in pieces of at most `piece_bytes`.
   template <class Work>
   void for_each_piece(std::uint64_t size, Work&& work) {
     while (size > 0) {
@@ -158,14 +160,13 @@ class token_reader {
   void finish();
 
  private:
-  static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-
   const merge_input* input_;
   const stop_flag* stop_;
   std::uint64_t left_;
   std::uint64_t offset_ = 0;
-  std::size_t at_ = 0;
   std::vector<std::byte> buffer_;
+  std::size_t at_ = 0;   // where the tokens that were not returned yet begin in buffer_
+  std::size_t end_ = 0;  // and where they end
   io::file_mapping sum_file_;
   formats::sum_view sum_;
   std::optional<formats::sum_check> check_;

@@ -10,15 +10,14 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/detail/sum_check.hpp>
-#include <millrace/formats/sum.hpp>
-#include <millrace/io/file_mapping.hpp>
+
+#include "merge/part_readers.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
 constexpr std::size_t copied_chunk_bytes = std::size_t{4} << 20;
-constexpr std::size_t checked_chunk_bytes = std::size_t{1} << 20;
+constexpr std::size_t mode_chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_entries = std::size_t{64} << 10;
 
 /// Divides [0, total) into consecutive chunks of at most `run` entries, and calls `work(first,
@@ -43,9 +42,13 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
     });
     return;
   }
-  read_verified(part, stop, [&](std::uint64_t first, std::span<const std::byte> bytes) {
-    writer.append_copy(part.bin(), path, first, bytes.size(), bytes, part.pages());
+  token_reader tokens(part, true, stop);
+  std::uint64_t offset = 0;
+  tokens.for_each_piece(part.view().bin_size_bytes, [&](std::span<const std::byte> bytes) {
+    writer.append_copy(part.bin(), path, offset, bytes.size(), bytes, part.pages());
+    offset += bytes.size();
   });
+  tokens.finish();
   writer.finish();
 }
 
@@ -108,7 +111,7 @@ void place_modes(const merge_input& part, const dataset_extent& before, merge_ta
                  const stop_flag& stop) {
   const auto& idx = part.view();
   placed_writer writer(target, target.idx(), target.layout().mode_at(before.sequences));
-  std::vector<std::byte> modes(checked_chunk_bytes);
+  std::vector<std::byte> modes(mode_chunk_bytes);
   in_runs(idx.modes.size(), modes.size(), stop, [&](auto first, auto count) {
     const auto run = std::span(modes).first(count);
     part.read_index(idx.document_index_offset() + 8 * idx.document_index.size(), first, run);
@@ -138,54 +141,6 @@ merge_input reopen(const std::filesystem::path& prefix, const dataset_extent& ex
     throw io_error(part.paths().idx, "open (it was replaced by another process)", ESTALE);
   }
   return part;
-}
-
-void read_verified(
-    const merge_input& part, const stop_flag& stop,
-    const std::function<void(std::uint64_t, std::span<const std::byte>)>& take_tokens) {
-  const std::uint64_t size = part.view().bin_size_bytes;
-  const auto sum_path = part.paths().of(sidecar::sum);
-  const io::file_mapping file(sum_path);
-  formats::sum_view sum;
-  try {
-    sum = formats::parse_sum(file.bytes());
-    if (sum.bin_bytes != size || sum.idx_bytes != part.idx_bytes()) {
-      throw format_error(16,
-                         fmt::format("it describes a .bin of {} bytes and an .idx of {} bytes, but "
-                                     "they have {} and {}; it belongs to another dataset",
-                                     sum.bin_bytes, sum.idx_bytes, size, part.idx_bytes()));
-    }
-  } catch (const format_error& e) {
-    throw e.in(sum_path);
-  }
-  std::vector<std::byte> chunk(checked_chunk_bytes);
-  // Calls `work`. An error about a block contains the block's offset, but no path, so add the path.
-  const auto held = [](const std::filesystem::path& of, auto&& work) {
-    try {
-      work();
-    } catch (const format_error& e) {
-      throw e.path().empty() ? e.in(of) : e;
-    }
-  };
-  held(part.paths().bin, [&] {
-    formats::sum_check check(sum.bin_blocks, size);
-    in_runs(size, chunk.size(), stop, [&](auto first, auto count) {
-      const auto bytes = std::span(chunk).first(count);
-      part.read_tokens(first, bytes);
-      check.add(bytes);
-      take_tokens(first, bytes);
-    });
-    check.finish();
-  });
-  held(part.paths().idx, [&] {
-    formats::sum_check check(sum.idx_blocks, part.idx_bytes());
-    in_runs(part.idx_bytes(), chunk.size(), stop, [&](auto first, auto count) {
-      const auto bytes = std::span(chunk).first(count);
-      part.read_index(0, first, bytes);
-      check.add(bytes);
-    });
-    check.finish();
-  });
 }
 
 void place_part(const merge_input& part, const dataset_extent& before, merge_target& target,

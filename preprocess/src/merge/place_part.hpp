@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <span>
 
 #include "merge/merge_input.hpp"
 #include "merge/merge_target.hpp"
@@ -24,15 +21,6 @@ void expect_fits(const merge_input& part, const merge_input& first, bool multimo
 ///
 /// @throws io_error  the part was replaced in the meantime: its size is no longer `extent`.
 merge_input reopen(const std::filesystem::path& prefix, const dataset_extent& extent);
-
-/// Reads the tokens of a part, front to back, and verifies them and the index against its P.sum.
-///
-/// @param take_tokens  gets each chunk: its offset in the .bin, and its bytes
-/// @throws io_error, format_error  the part cannot be read, or does not match its checksums.
-/// @throws stopped                 `stop` is set.
-void read_verified(
-    const merge_input& part, const stop_flag& stop,
-    const std::function<void(std::uint64_t, std::span<const std::byte>)>& take_tokens);
 
 /// Writes the tokens and the index of a part to their places in the merged dataset, in constant
 /// memory. If the merged dataset has a P.sum, verifies the part against the part's P.sum.

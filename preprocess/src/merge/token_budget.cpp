@@ -20,7 +20,7 @@
 
 #include "merge/merge_input.hpp"
 #include "merge/merge_sidecars.hpp"
-#include "merge/place_part.hpp"
+#include "merge/part_readers.hpp"
 #include "output/cut_points.hpp"
 #include "output/dataset_paths.hpp"
 #include "output/dataset_writer.hpp"
@@ -31,7 +31,6 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr std::size_t index_entries = std::size_t{64} << 10;
-constexpr std::size_t token_chunk_bytes = std::size_t{1} << 20;
 
 /// What stays of a part.
 struct part_end {
@@ -303,18 +302,12 @@ class part_copy {
   }
 
   void copy_tokens() {
-    const auto append = [&](std::uint64_t first, std::span<const std::byte> bytes) {
-      if (first >= bytes_) return;
-      writer_.append(bytes.first(std::min<std::uint64_t>(bytes.size(), bytes_ - first)), {}, {});
-    };
-    if (meta_.sum_version) return read_verified(input_, stop_, append);
-    std::vector<std::byte> chunk(token_chunk_bytes);
-    for (std::uint64_t at = 0; at < bytes_; at += chunk.size()) {
-      stop_.check();
-      const auto part = std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), bytes_ - at));
-      input_.read_tokens(at, part);
-      append(at, part);
-    }
+    token_reader tokens(input_, meta_.sum_version.has_value(), stop_);
+    tokens.for_each_piece(bytes_, [&](auto bytes) { writer_.append(bytes, {}, {}); });
+    if (!meta_.sum_version) return;
+    // The rest belongs to the same checksums.
+    tokens.for_each_piece(input_.view().bin_size_bytes - bytes_, [](auto) {});
+    tokens.finish();
   }
 
   void copy_places() {
