@@ -268,15 +268,6 @@ std::string duplicate_line(const formats::src_input& input, const formats::sourc
 /// Most bytes of such a line, without the name of the file.
 constexpr std::uint64_t most_line_bytes = 128;
 
-std::uint64_t bytes_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
-  std::uint64_t total = 0;
-  for (const auto& part : parts) {
-    const auto status = io::status_if_there(dataset_paths(part).of(which));
-    if (status) total += static_cast<std::uint64_t>(status->st_size);  // a part may have no P.bad
-  }
-  return total;
-}
-
 /// Does one write_without_duplicates().
 class duplicate_dropper {
  public:

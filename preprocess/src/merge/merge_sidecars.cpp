@@ -13,6 +13,7 @@
 #include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "output/written_meta.hpp"
 
@@ -205,6 +206,15 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes,
   if (plan.meta) plan.meta->sum_version = plan.sum;
   if (plan.meta && !plan.src) plan.meta->src_version.reset();
   return plan;
+}
+
+std::uint64_t bytes_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
+  std::uint64_t total = 0;
+  for (const auto& part : parts) {
+    const auto status = io::status_if_there(dataset_paths(part).of(which));
+    if (status) total += static_cast<std::uint64_t>(status->st_size);  // a part may have no P.bad
+  }
+  return total;
 }
 
 part_mask::part_mask(const std::filesystem::path& path, std::uint64_t tokens) : file_(path) {

@@ -73,6 +73,12 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes);
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes,
                               std::vector<formats::dataset_meta> metas);
 
+/// Returns the total size of one sidecar in all parts. The merged sidecar has nearly the same size,
+/// or less if documents are dropped.
+///
+/// @throws io_error  a file cannot be examined.
+std::uint64_t bytes_of_all(std::span<const std::filesystem::path> parts, sidecar which);
+
 /// The P.mask of a part.
 class part_mask {
  public:

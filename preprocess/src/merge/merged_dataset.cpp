@@ -12,20 +12,6 @@
 #include "process/fault_point.hpp"
 
 namespace millrace::preprocess {
-namespace {
-
-// Returns the total size of one sidecar in all parts. The merged sidecar has nearly the same size.
-std::uint64_t size_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
-  std::uint64_t total = 0;
-  for (const auto& part : parts) {
-    const auto status = io::status_if_there(dataset_paths(part).of(which));
-    if (status) total += static_cast<std::uint64_t>(status->st_size);  // a part may have no P.bad
-  }
-  return total;
-}
-
-}  // namespace
-
 merged_dataset::merged_dataset(const std::filesystem::path& prefix, const merged_layout& layout,
                                std::span<const std::filesystem::path> parts,
                                const merged_sidecars& sidecars, std::string_view advice,
@@ -48,11 +34,11 @@ std::vector<room_claim> merged_dataset::claims(std::span<const std::filesystem::
   std::vector<room_claim> all = {{&bin_, layout_.total.bin_bytes}, {&idx_, layout_.idx_bytes()}};
   if (sum_) all.push_back({&*sum_, sum_bytes(layout_.total.bin_bytes, layout_.idx_bytes())});
   if (src_) {
-    all.push_back({&src_->file(), size_of_all(parts, sidecar::src)});
+    all.push_back({&src_->file(), bytes_of_all(parts, sidecar::src)});
     all.push_back({&src_->directory(),
                    formats::src_group_bytes * formats::src_group_count(layout_.total.documents)});
   }
-  if (bad_) all.push_back({&*bad_, size_of_all(parts, sidecar::bad)});
+  if (bad_) all.push_back({&*bad_, bytes_of_all(parts, sidecar::bad)});
   if (mask_) {
     all.push_back({&mask_->file(), formats::mask_bytes(layout_.total.bin_bytes /
                                                        formats::size_bytes(layout_.type))});
