@@ -41,7 +41,7 @@ namespace {
 constexpr std::size_t descriptors_of_part = 2;
 // Descriptors for the outputs, the temporary file, and those inherited from the parent process.
 constexpr std::size_t other_descriptors = 128;
-constexpr std::size_t least_open_parts = 64;
+constexpr std::size_t least_open_parts = 2;  // those of the two documents that are compared
 constexpr std::size_t most_open_parts = 4096;
 constexpr std::size_t compared_bytes = std::size_t{64} << 10;
 
