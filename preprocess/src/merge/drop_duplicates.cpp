@@ -282,11 +282,15 @@ class duplicate_dropper {
                 how.memory_bytes, stop_) {}
 
   merge_summary write() {
-    if (!options_.overwrite) refuse_existing(options_.output_prefix);  // before hours of work
-    if (how_.of_one_run) expect_whole_run();
+    // Refuse what cannot be merged before hours of work.
+    if (!options_.overwrite) refuse_existing(options_.output_prefix);
+    if (how_.of_one_run) expect_metas();
+    merged_sidecars sidecars = plan_sidecars(prefixes_);
+    metas_ = sidecars.parts;
+    expect_whole_run(sidecars);
     find();
-    end_at_budget();
-    merged_sidecars sidecars = plan();
+    if (auto cut = cut_at_budget())
+      sidecars = plan_sidecars(prefixes_.first(used_), *std::move(cut));
     const sized_layout layout = measure(sidecars);
     sized_dataset output(options_.output_prefix, layout, stop_);
     if (!options_.overwrite) refuse_existing(options_.output_prefix);
@@ -316,7 +320,7 @@ class duplicate_dropper {
   }
 
  private:
-  void expect_whole_run() {
+  void expect_metas() const {
     for (const auto& prefix : prefixes_) {
       const auto path = dataset_paths(prefix).of(sidecar::meta);
       if (is_file(path)) continue;
@@ -325,7 +329,17 @@ class duplicate_dropper {
           "here, or run that task again with --overwrite",
           path.string()));
     }
-    expect_tasks_of_one_run(prefixes_, read_metas(prefixes_), "--drop-duplicates");
+  }
+
+  void expect_whole_run(const merged_sidecars& sidecars) const {
+    if (how_.of_one_run) {
+      expect_tasks_of_one_run(prefixes_, metas_, "--drop-duplicates");
+    } else if (sidecars.meta && sidecars.meta->tasks) {
+      throw config_error(fmt::format(
+          "--drop-duplicates: {} holds only some tasks of a run, expected all of them; what is "
+          "left of them cannot be merged with the remaining tasks later",
+          options_.input.string()));
+    }
   }
 
   void find() {
@@ -355,40 +369,26 @@ class duplicate_dropper {
     }
   }
 
-  // Sets what stays of the parts.
-  void end_at_budget() {
-    used_ = parts_.size();
-    end_ = parts_.documents();
-    if (!how_.of_one_run) return;
-    metas_ = read_metas(prefixes_);
-    if (most_tokens_of(metas_->front()) == nullptr) return;
+  // Sets where the run ends because of `--max-tokens`. Returns the P.meta of what stays of the
+  // parts that are used then, or nothing if all documents are used.
+  std::optional<std::vector<formats::dataset_meta>> cut_at_budget() {
+    if (!how_.of_one_run || most_tokens_of(metas_.front()) == nullptr) return std::nullopt;
     auto end = find_run_end(
-        prefixes_, *metas_, [&](std::uint64_t i) { return finder_.is_duplicate(i); }, stop_);
-    if (!end) return;
+        prefixes_, metas_, [&](std::uint64_t i) { return finder_.is_duplicate(i); }, stop_);
+    if (!end) return std::nullopt;
     used_ = end->part + 1;
     end_ = parts_.first_document_of(end->part) +
            static_cast<std::uint64_t>(end->point.counts.documents);
     stopped_before_ = std::move(end->stopped_before);
-    metas_->resize(used_);
-    metas_->back() = std::move(end->meta);
-    set_counts(metas_->back().counts, end->point.counts, {}, parts_.type());
-    if (metas_->back().src_version) {
-      const bool has_rows =
-          std::ranges::any_of(metas_->back().inputs, &formats::input_extent::has_rows);
-      metas_->back().src_version = has_rows ? formats::src_version_of_rows : formats::src_version;
+    std::vector<formats::dataset_meta> cut(metas_.begin(),
+                                           metas_.begin() + static_cast<std::ptrdiff_t>(used_));
+    formats::dataset_meta& last = cut.back() = std::move(end->meta);
+    set_counts(last.counts, end->point.counts, {}, parts_.type());
+    if (last.src_version) {
+      const bool has_rows = std::ranges::any_of(last.inputs, &formats::input_extent::has_rows);
+      last.src_version = has_rows ? formats::src_version_of_rows : formats::src_version;
     }
-  }
-
-  merged_sidecars plan() {
-    const auto used = prefixes_.first(used_);
-    if (metas_) whole_metas_ = read_metas(used);
-    merged_sidecars sidecars = metas_ ? plan_sidecars(used, *metas_) : plan_sidecars(used);
-    if (!metas_) whole_metas_ = sidecars.parts;
-    if (!sidecars.meta || !sidecars.meta->tasks) return sidecars;
-    throw config_error(fmt::format(
-        "--drop-duplicates: {} holds only some tasks of a run, expected all of them; what is left "
-        "of them cannot be merged with the remaining tasks later",
-        options_.input.string()));
+    return cut;
   }
 
   bool stays(std::uint64_t document) const {
@@ -404,7 +404,7 @@ class duplicate_dropper {
                         .bad = sidecars.bad};
     for (std::size_t part = 0; part < used_; ++part) {
       const merge_input& input = parts_.open(part);
-      if (sidecars.meta) expect_meta_of(input, whole_metas_[part]);
+      if (sidecars.meta) expect_meta_of(input, metas_[part]);
       std::uint64_t number = parts_.first_document_of(part);
       for_each_document(input, false, stop_, [&](const stored_document& document) {
         if (!stays(number++)) return;
@@ -444,7 +444,7 @@ class duplicate_dropper {
     token_reader tokens(input, sidecars.sum.has_value(), stop_);
     std::optional<place_reader> places;
     if (sidecars.src) {
-      places.emplace(input, whole_metas_[part], sidecars.changes[part].shift, inputs_);
+      places.emplace(input, metas_[part], sidecars.changes[part].shift, inputs_);
     }
     const std::uint64_t item = formats::size_bytes(parts_.type());
     std::optional<part_mask> mask;
@@ -497,10 +497,9 @@ class duplicate_dropper {
   stop_flag stop_;
   numbered_parts parts_;
   duplicate_finder finder_;
-  std::optional<std::vector<formats::dataset_meta>> metas_;  // of what stays of the parts
-  std::vector<formats::dataset_meta> whole_metas_;           // as the files say
-  std::size_t used_ = 0;                                     // number of parts that are read
-  std::uint64_t end_ = 0;                                    // document at which the run ends
+  std::vector<formats::dataset_meta> metas_;  // of the whole parts; empty without P.meta
+  std::size_t used_ = parts_.size();          // number of parts that are copied
+  std::uint64_t end_ = parts_.documents();    // document at which the run ends
   std::optional<std::string> stopped_before_;
   std::uint64_t duplicates_ = 0;
   std::uint64_t empty_documents_ = 0;
