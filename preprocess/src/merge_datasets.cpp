@@ -126,16 +126,6 @@ preprocess::output_summary output_of(const std::filesystem::path& prefix,
   return output;
 }
 
-std::uint64_t memory_bytes_of(const po::variables_map& given) {
-  if (given.count("memory") == 0) return preprocess::default_duplicates_bytes;
-  const auto megabytes = given["memory"].as<std::int64_t>();
-  if (megabytes < 1 || megabytes > preprocess::most_duplicates_megabytes) {
-    throw command::usage_error(fmt::format("--memory {}: expected 1 to {} MB", megabytes,
-                                           preprocess::most_duplicates_megabytes));
-  }
-  return static_cast<std::uint64_t>(megabytes) << 20;
-}
-
 int merge_datasets(int argc, const char* const* argv) {
   const po::variables_map given = command::parse_flags(argc, argv, flags());
   if (given.count("help") != 0) {
@@ -159,12 +149,16 @@ int merge_datasets(int argc, const char* const* argv) {
                     "out/web_text_document",
                     prefix.string()));
   }
+  std::optional<std::uint64_t> memory_bytes;
+  if (given.count("memory") != 0) {
+    memory_bytes = preprocess::duplicates_bytes_of(given["memory"].as<std::int64_t>());
+  }
   const preprocess::merge_options options{.input = given["input"].as<std::string>(),
                                           .output_prefix = given["output-prefix"].as<std::string>(),
                                           .multimodal = given.count("multimodal") != 0,
                                           .overwrite = given.count("overwrite") != 0,
                                           .drop_duplicates = given.count("drop-duplicates") != 0,
-                                          .memory_bytes = memory_bytes_of(given),
+                                          .memory_bytes = memory_bytes,
                                           .stop = &preprocess::catch_stop_signals()};
   std::optional<std::uint64_t> seed;
   if (given.count("shuffle-documents") != 0) seed = given["shuffle-documents"].as<std::uint64_t>();

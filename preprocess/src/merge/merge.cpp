@@ -40,10 +40,16 @@ parts_to_merge::parts_to_merge(const merge_options& options, const stop_flag& st
           "--drop-duplicates: these tasks drop duplicates by their text, which the merge does "
           "without this flag; omit it, and merge the output alone with it to drop more by ids");
     }
-    duplicates_ = {.by = *by, .memory_bytes = options.memory_bytes, .of_one_run = true};
-    return;  // their duplicates decide where the run ends
+    duplicates_ = {.by = *by, .of_one_run = true};
+  } else if (options.drop_duplicates) {
+    duplicates_.emplace();
+  } else if (options.memory_bytes) {
+    throw config_error(
+        "--memory is for finding duplicates, and none are dropped: these are no tasks with "
+        "--drop-duplicates; omit --memory, or pass --drop-duplicates");
   }
-  if (options.drop_duplicates) duplicates_ = {.memory_bytes = options.memory_bytes};
+  if (duplicates_ && options.memory_bytes) duplicates_->memory_bytes = *options.memory_bytes;
+  if (duplicates_ && duplicates_->of_one_run) return;  // they decide where the run ends
   if (!have_budget(all_)) return;
   if (!options.overwrite) refuse_existing(options.output_prefix);
   folder_.emplace(io::parent_folder(options.output_prefix), merge_folder(options.output_prefix));

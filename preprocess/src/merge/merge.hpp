@@ -26,7 +26,7 @@ struct merge_options {
   bool multimodal = false;              ///< `--multimodal`: keep the modes of the sequences
   bool overwrite = false;               ///< `--overwrite`
   bool drop_duplicates = false;         ///< `--drop-duplicates`
-  std::uint64_t memory_bytes = default_duplicates_bytes;  ///< `--memory`: to find duplicates
+  std::optional<std::uint64_t> memory_bytes = std::nullopt;  ///< `--memory`: to find duplicates
   /// If `*stop` is not zero, it is the number of a signal that asks to stop. A signal handler may
   /// set it. May be null.
   const std::atomic<int>* stop = nullptr;

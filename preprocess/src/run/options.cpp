@@ -424,13 +424,7 @@ void take_duplicates(const po::variables_map& given, run_options& run) {
   if (!run.drop_duplicates) {
     throw usage_error(fmt::format("--drop-duplicates {}: expected ids or text", by));
   }
-  if (is_limited) {
-    if (megabytes < 1 || megabytes > most_duplicates_megabytes) {
-      throw usage_error(
-          fmt::format("--memory {}: expected 1 to {} MB", megabytes, most_duplicates_megabytes));
-    }
-    run.duplicates_bytes = static_cast<std::uint64_t>(megabytes) << 20;
-  }
+  if (is_limited) run.duplicates_bytes = duplicates_bytes_of(megabytes);
   if (run.keys.size() > 1) {
     throw usage_error(
         "--drop-duplicates: a document may be a duplicate for one key and not for another, so the "

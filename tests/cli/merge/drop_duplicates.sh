@@ -44,6 +44,7 @@ echo refusals
 merge() { merge_datasets --input "$1" --output-prefix refused "${@:2}" || echo "status $?"; }
 merge text --drop-duplicates
 merge parts --memory 0
+merge parts --memory 1
 merge parts --memory 1 --drop-duplicates extra
 mkdir some
 cp text/*-of-* some
