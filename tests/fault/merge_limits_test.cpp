@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/merge_fault.hpp"
 
+#include <fstream>
 #include <iostream>
+
+#include <millrace/formats/mmidx.hpp>
 
 #include "merge/content_key.hpp"
 #include "support/small_disk.hpp"
@@ -77,6 +80,45 @@ TEST_F(MergeLimits, ThirtyTwoDescriptorsDoForAnyNumberOfParts) {
       if (HasFailure()) return;
     }
   }
+}
+
+// Three million documents of one token each, all different. Their keys take 100 MB at once.
+TEST_F(MergeLimits, DuplicatesAreFoundInTheMemoryThatIsGiven) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer takes memory of its own";
+#endif
+  if (!has_xxhash()) GTEST_SKIP() << "this build has no xxHash";
+  constexpr std::uint64_t documents = 3'000'000;
+  fs::remove_all(parts());
+  fs::create_directory(parts());
+  {
+    std::ofstream bin(parts() / "a.bin", std::ios::binary);
+    std::ofstream idx(parts() / "a.idx", std::ios::binary);
+    const auto header = formats::encode_mmidx_header(formats::dtype::int32, documents, documents);
+    idx.write(reinterpret_cast<const char*>(header.data()), std::ssize(header));
+    const auto write = [](std::ofstream& to, std::uint64_t count, auto&& number) {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const auto value = number(i);
+        to.write(reinterpret_cast<const char*>(&value), sizeof value);
+      }
+    };
+    write(bin, documents, [](std::uint64_t i) { return static_cast<std::uint32_t>(i); });
+    write(idx, documents, [](std::uint64_t) { return std::int32_t{1}; });
+    write(idx, documents, [](std::uint64_t i) { return 4 * i; });
+    write(idx, documents + 1, [](std::uint64_t i) { return i; });
+  }
+  const auto peak_with = [&](const char* megabytes) {
+    empty_out();
+    const auto result = run({"--drop-duplicates", "--memory", megabytes});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(fs::file_size(out() / "whole.bin"), 4 * documents);
+    return result.peak_rss_bytes >> 20;
+  };
+  const std::uint64_t little = peak_with("4");
+  const std::uint64_t enough = peak_with("1024");
+  std::cout << little << " MiB with --memory 4, " << enough << " MiB with --memory 1024\n";
+  EXPECT_LT(little, 50U);
+  EXPECT_GT(enough, 80U);
 }
 
 TEST_F(MergeLimits, AFolderThatMayNotBeWrittenIsTold) {

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
@@ -44,6 +45,8 @@ struct program_result {
   int status = 0;  ///< exit status, or 128 + the signal that killed the program
   std::string out;
   std::string err;  ///< stderr, without progress lines
+  /// Most memory of the program; at least that of the test when it started the program.
+  std::uint64_t peak_rss_bytes = 0;
 };
 
 /// A running program, with /dev/null as its stdin. The destructor kills the program.
@@ -105,11 +108,13 @@ class running_program {
   }
   program_result wait() {
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0) {
-      if (errno != EINTR) throw std::runtime_error("waitpid failed");
+    struct ::rusage used {};
+    while (::wait4(pid_, &status, 0, &used) < 0) {
+      if (errno != EINTR) throw std::runtime_error("wait4 failed");
     }
     pid_ = -1;
     program_result result;
+    result.peak_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) << 10;
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (std::filesystem::exists(folder_ / "out")) result.out = read_text(folder_ / "out");
     if (std::filesystem::exists(folder_ / "err")) {
