@@ -48,9 +48,9 @@ constexpr std::array<std::string_view, 9> permutations = {
 //
 // A sample: samples with equal options, one after another, are a sample of all their inputs.
 constexpr std::array<std::string_view, 2> choices = {"--sample-rate", "--sample-seed"};
-// The tokens that a run may have, and the place at which it ended because of them; and whether it
-// has documents twice. True of a concatenation of tasks, of which only the last may have such a
-// place.
+// The tokens that a run may have, the place at which it ended because of them, and what its
+// duplicates were dropped by. True of a concatenation of tasks, of which only the last may have
+// such a place.
 constexpr std::string_view budget = "--max-tokens";
 constexpr std::string_view budget_end = "stopped_before";
 constexpr std::string_view drop_duplicates = "--drop-duplicates";

@@ -40,9 +40,9 @@ void read_all(const io::atomic_file& file, std::uint64_t offset, std::span<T> ou
 
 }  // namespace
 
-/// The documents of a bucket that are no duplicates, by their keys. Of a key, it stores 40 bits,
-/// and the bucket and the slot have others. So a document may be compared with one of another key,
-/// but that hardly happens.
+/// A hash table of the documents of one bucket, without the duplicates. A slot stores 40 bits of
+/// the key. More of its bits decide the bucket and the slot, so documents of different keys are
+/// hardly ever compared.
 class duplicate_finder::key_table {
  public:
   /// Empties the table, and gives it room for about `keys` keys, but at most `most_slots` slots.
