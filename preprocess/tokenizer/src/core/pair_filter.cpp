@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/pair_filter.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #if defined(__x86_64__)
@@ -83,6 +84,43 @@ __attribute__((target("avx2"))) std::size_t skip_avx2(const std::uint8_t* low0,
   return from;
 }
 
+using byte_pair = std::array<char, 2>;
+
+__attribute__((target("avx2"), always_inline)) inline __m256i is_pair(const char* text,
+                                                                      __m256i first,
+                                                                      __m256i second) noexcept {
+  const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text));
+  const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text + 1));
+  return _mm256_and_si256(_mm256_cmpeq_epi8(a, first), _mm256_cmpeq_epi8(b, second));
+}
+
+// Like skip_avx2, but compares each place with each of `Count` pairs, and tests 64 places per step.
+template <std::size_t Count>
+__attribute__((target("avx2"))) std::size_t skip_listed_avx2(const byte_pair* pairs,
+                                                             const char* text, std::size_t from,
+                                                             std::size_t size) noexcept {
+  __m256i first[Count];
+  __m256i second[Count];
+  for (std::size_t k = 0; k < Count; ++k) {
+    first[k] = _mm256_set1_epi8(pairs[k][0]);
+    second[k] = _mm256_set1_epi8(pairs[k][1]);
+  }
+  for (; from + 65 <= size; from += 64) {
+    __m256i low = is_pair(text + from, first[0], second[0]);
+    __m256i high = is_pair(text + from + 32, first[0], second[0]);
+    for (std::size_t k = 1; k < Count; ++k) {
+      low = _mm256_or_si256(low, is_pair(text + from, first[k], second[k]));
+      high = _mm256_or_si256(high, is_pair(text + from + 32, first[k], second[k]));
+    }
+    const __m256i any = _mm256_or_si256(low, high);
+    if (_mm256_testz_si256(any, any) != 0) continue;
+    const auto bits = static_cast<std::uint32_t>(_mm256_movemask_epi8(low)) |
+                      std::uint64_t{static_cast<std::uint32_t>(_mm256_movemask_epi8(high))} << 32;
+    return from + static_cast<std::size_t>(std::countr_zero(bits));
+  }
+  return from;
+}
+
 bool have_avx2() {
   static const bool have = __builtin_cpu_supports("avx2") != 0;
   return have;
@@ -145,6 +183,12 @@ pair_filter::pair_filter(const std::vector<std::string_view>& words) : empty_(wo
       second_.high[i] |= group;
     }
   }
+  if (alone_.any() || pairs_.count() > most_listed) return;
+  for (const std::string_view word : words) {
+    const std::array<char, 2> pair = {word[0], word[1]};
+    const auto end = listed_.begin() + static_cast<std::ptrdiff_t>(listed_count_);
+    if (std::find(listed_.begin(), end, pair) == end) listed_[listed_count_++] = pair;
+  }
 }
 
 bool pair_filter::begins_at(std::string_view text, std::size_t at) const noexcept {
@@ -156,6 +200,10 @@ bool pair_filter::begins_at(std::string_view text, std::size_t at) const noexcep
 std::size_t pair_filter::skip_blocks(std::string_view text, std::size_t from) const noexcept {
 #if defined(__x86_64__)
   if (have_avx2()) {
+    const byte_pair* const pairs = listed_.data();
+    if (listed_count_ == 1) from = skip_listed_avx2<1>(pairs, text.data(), from, text.size());
+    if (listed_count_ == 2) from = skip_listed_avx2<2>(pairs, text.data(), from, text.size());
+    if (listed_count_ == 3) from = skip_listed_avx2<3>(pairs, text.data(), from, text.size());
     return skip_avx2(first_.low.data(), first_.high.data(), second_.low.data(), second_.high.data(),
                      text.data(), from, text.size());
   }

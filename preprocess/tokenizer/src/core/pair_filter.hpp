@@ -41,6 +41,11 @@ class pair_filter {
 
   std::bitset<65536> pairs_;  // index: first byte of a word << 8 | second byte
   std::bitset<256> alone_;    // words of one byte
+  // All pairs, if there are so few that comparing a text with each is faster than the tables below.
+  static constexpr std::size_t most_listed = 3;
+  std::array<std::array<char, 2>, most_listed> listed_{};
+  std::size_t listed_count_ = 0;
+
   nibbles first_;
   nibbles second_;
   bool empty_ = true;

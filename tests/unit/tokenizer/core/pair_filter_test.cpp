@@ -26,6 +26,24 @@ TEST(PairFilter, WithoutWordsFindsNothing) {
   EXPECT_EQ(pair_filter().next("any text at all", 0), 15U);
 }
 
+// Up to three different pairs are compared one by one, more of them by tables.
+TEST(PairFilter, FindsEachPairWhereverItLies) {
+  const std::vector<std::string_view> pairs = {"<|", "</", "<t", "[I", "a}"};
+  for (std::size_t count = 1; count <= pairs.size(); ++count) {
+    std::vector<std::string_view> words;
+    for (std::size_t i = 0; i < 2 * count; ++i) words.push_back(pairs[i % count]);
+    const pair_filter filter(words);
+    for (std::size_t before = 0; before < 200; ++before) {
+      const std::string text = std::string(before, '<') + "|<";
+      EXPECT_EQ(filter.next(text, 0), before == 0 ? text.size() : before - 1);
+      for (std::size_t i = 0; i < pairs.size(); ++i) {
+        const std::string here = std::string(before, '[') + std::string(pairs[i]) + "[[";
+        EXPECT_EQ(filter.next(here, 0), i < count ? before : here.size()) << here;
+      }
+    }
+  }
+}
+
 // Covers blocks of 32 bytes, the remaining bytes after them, and words of one byte at the very end.
 TEST(PairFilter, FindsTheFirstPlaceWhereverItLies) {
   const pair_filter filter({"<|x|>", "!"});
