@@ -125,6 +125,33 @@ TEST(EncodersOfOneTokenizer, GiveTheSameIdsWhateverTheOthersMeet) {
   }
 }
 
+// Words that are too long for the tables of words, with few and with many ids.
+TEST(EncodersOfOneTokenizer, GiveTheSameIdsForLongWordsAgain) {
+  std::mt19937_64 random(seed(32));
+  std::vector<std::string> texts;
+  for (const std::size_t size : {31, 32, 33, 40, 64, 100, 300, 1024, 1025}) {
+    for (const std::string_view letters : {"a", " ", "-", "ab", "the", "abcdefghijklm", "\u4E2D"}) {
+      std::string word;
+      while (word.size() < size) {
+        word += letters == "\u4E2D" ? letters : letters.substr(random() % letters.size(), 1);
+      }
+      texts.push_back(word);
+      texts.push_back("b " + word + " a " + word + "\n" + word);
+    }
+  }
+  const families families;
+  for (const auto& [name, options] : families.all()) {
+    SCOPED_TRACE(name);
+    const auto tokenizer = tokenizer::make_tokenizer(options);
+    const auto encoder = tokenizer->make_encoder(std::size_t{1} << 20);
+    for (int round = 0; round < 3; ++round) {
+      for (const std::string& text : texts) {
+        ASSERT_EQ(encode(*encoder, text), encode(*tokenizer->make_encoder(0), text)) << text;
+      }
+    }
+  }
+}
+
 // Which spans are right, tests/property/offsets_against_reference.py tests.
 TEST(SpansOfTokens, BelongToTheIdsThatEncodeGives) {
   const families families;

@@ -89,6 +89,14 @@ inline void word_batch::make_key(std::size_t i) noexcept {
   __builtin_prefetch(lines_[i]);
 }
 
+// Copies ids of the overflow cache, unless there are none, or more than max_ids() allows.
+inline bool word_batch::copy_overflow(std::span<const std::int32_t> ids,
+                                      std::int32_t*& to) noexcept {
+  if (ids.data() == nullptr || ids.size() > long_table::key::max_bytes) return false;
+  to = std::copy(ids.begin(), ids.end(), to);
+  return true;
+}
+
 template <class Ids>
 inline bool word_batch::copy_found(const Ids* found, std::int32_t*& to) const noexcept {
   if (found == nullptr) return false;
@@ -98,10 +106,7 @@ inline bool word_batch::copy_found(const Ids* found, std::int32_t*& to) const no
     return true;
   }
   if (!found->is_elsewhere()) return false;
-  const auto ids = overflow_->ids_at(found->place());
-  if (ids.data() == nullptr || ids.size() > long_table::key::max_bytes) return false;
-  to = std::copy(ids.begin(), ids.end(), to);
-  return true;
+  return copy_overflow(overflow_->ids_at(found->place()), to);
 }
 
 // Writes the ids of word `i` to `to` and advances it. Returns false if the word is not in the
@@ -111,7 +116,9 @@ bool word_batch::copy_ids(std::size_t i, std::int32_t*& to) const noexcept {
     const auto* line = static_cast<const short_table::line*>(lines_[i]);
     return copy_found(short_table::find(*line, short_keys_[i]), to);
   }
-  if (lines_[i] == &no_line) return false;
+  if (lines_[i] == &no_line) {
+    return copy_overflow(overflow_->find({text_ + begin(i), end(i) - begin(i)}), to);
+  }
   const auto* line = static_cast<const long_table::line*>(lines_[i]);
   return copy_found(long_table::find(*line, long_keys_[i]), to);
 }

@@ -36,7 +36,7 @@ class word_batch {
   static constexpr std::size_t capacity = 256;
 
   /// The tables, `overflow` and `seams` must outlive this object. If `seams` is null, words are not
-  /// cut.
+  /// cut. For words that are too long for the tables, `overflow` must hold nothing but their ids.
   /// @pre `seams` is null if `space` is `leading_space::is_none`
   word_batch(const short_table& shorts, const long_table& longs, const overflow_cache& overflow,
              const seam_finder* seams, instruction_set set,
@@ -110,6 +110,7 @@ class word_batch {
   bool copy_ids(std::size_t i, std::int32_t*& to) const noexcept;
   template <class Ids>
   bool copy_found(const Ids* found, std::int32_t*& to) const noexcept;
+  static bool copy_overflow(std::span<const std::int32_t> ids, std::int32_t*& to) noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_fast(std::size_t first, std::int32_t*& out) const noexcept;
   void add_if_absent(std::uint16_t i, absent_words& found) const noexcept;

@@ -284,10 +284,12 @@ class unigram_encoder final : public section_encoder {
   fragment_cache cache_;
   std::string first_;
   std::string buffer_;
-  std::vector<std::int32_t> found_;  // a limit, then ids, as stored in overflow()
-  float score_ = 0;                  // score of the path so far
-  bool ends_unknown_ = false;        // the path so far ends with an unknown character
-  std::size_t start_ = 0;            // index of the text's first id
+  // A limit, then ids, as stored in overflow(). Only of fragments that the tables could hold: of
+  // longer ones, word_batch expects plain ids there.
+  std::vector<std::int32_t> found_;
+  float score_ = 0;            // score of the path so far
+  bool ends_unknown_ = false;  // the path so far ends with an unknown character
+  std::size_t start_ = 0;      // index of the text's first id
 };
 
 class unigram_engine final : public section_engine {
