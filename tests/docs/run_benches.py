@@ -15,8 +15,9 @@ import tempfile
 
 source, build = map(pathlib.Path, sys.argv[1:])
 SCRIPTS = ("end_to_end/first_sample", "end_to_end/linear_time", "end_to_end/merge", "end_to_end/plan_and_simulate",
-           "end_to_end/preprocess", "end_to_end/time_to_first_batch", "peers/cold_reads", "peers/loader", "peers/megatron_index",
-           "peers/bridge_rows", "peers/conversations", "peers/preprocess", "peers/tokenizers", "peers/verify")
+           "end_to_end/repeated_documents", "end_to_end/preprocess", "end_to_end/time_to_first_batch", "peers/cold_reads",
+           "peers/loader", "peers/megatron_index", "peers/bridge_rows", "peers/conversations", "peers/preprocess",
+           "peers/tokenizers", "peers/verify")
 MEMORY_INPUTS = 6
 
 
