@@ -129,7 +129,7 @@ TEST(EncodersOfOneTokenizer, GiveTheSameIdsWhateverTheOthersMeet) {
 TEST(EncodersOfOneTokenizer, GiveTheSameIdsForLongWordsAgain) {
   std::mt19937_64 random(seed(32));
   std::vector<std::string> texts;
-  for (const std::size_t size : {31, 32, 33, 40, 64, 100, 300, 1024, 1025}) {
+  for (const std::size_t size : {31U, 32U, 33U, 40U, 64U, 100U, 300U, 1024U, 1025U}) {
     for (const std::string_view letters : {"a", " ", "-", "ab", "the", "abcdefghijklm", "\u4E2D"}) {
       std::string word;
       while (word.size() < size) {
