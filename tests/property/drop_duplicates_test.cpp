@@ -412,6 +412,23 @@ TEST_F(DropDuplicates, ComparesDocumentsWithEqualKeys) {
   }
 }
 
+// There is no byte of such documents to point to.
+TEST_F(DropDuplicates, ComparesEmptyDocumentsOfAnEmptyDataset) {
+  if (!has_xxhash()) GTEST_SKIP() << needs_xxhash;
+  fs::create_directories(folder_ / "parts");
+  test::write_text(folder_ / "parts/a.bin", "");
+  const auto header = formats::encode_mmidx_header(formats::dtype::uint16, 3, 3);
+  std::string idx(reinterpret_cast<const char*>(header.data()), header.size());
+  idx.append(3 * sizeof(std::int32_t) + 3 * sizeof(std::int64_t), '\0');  // lengths, pointers
+  for (std::int64_t sequence = 0; sequence <= 3; ++sequence) {
+    idx.append(reinterpret_cast<const char*>(&sequence), sizeof sequence);
+  }
+  test::write_text(folder_ / "parts/a.idx", idx);
+  const merge_summary summary = merge(
+      {.input = folder_ / "parts", .output_prefix = folder_ / "out", .drop_duplicates = true});
+  EXPECT_EQ(summary.duplicates, 2);
+}
+
 // The tokens are read while the index is checked, so a wrong length must not lead past their end.
 TEST_F(DropDuplicates, RefusesDamagedLengthsAndPointers) {
   if (!has_xxhash()) GTEST_SKIP() << needs_xxhash;
