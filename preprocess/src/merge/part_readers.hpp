@@ -144,9 +144,7 @@ class token_reader {
   /// @throws stopped                 `stop` is set.
   std::span<const std::byte> next(std::uint64_t size);
 
-  static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-
-  /// Calls `work(bytes)` for the next `size` bytes of tokens, in pieces of at most `piece_bytes`.
+  /// Calls `work(bytes)` for the next `size` bytes of tokens, in pieces of at most 1 MiB.
   template <class Work>
   void for_each_piece(std::uint64_t size, Work&& work) {
     while (size > 0) {
@@ -160,6 +158,8 @@ class token_reader {
   void finish();
 
  private:
+  static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+
   const merge_input* input_;
   const stop_flag* stop_;
   std::uint64_t left_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -84,8 +85,6 @@ __attribute__((target("avx2"))) std::size_t skip_avx2(const std::uint8_t* low0,
   return from;
 }
 
-using byte_pair = std::array<char, 2>;
-
 __attribute__((target("avx2"), always_inline)) inline __m256i is_pair(const char* text,
                                                                       __m256i first,
                                                                       __m256i second) noexcept {
@@ -94,11 +93,11 @@ __attribute__((target("avx2"), always_inline)) inline __m256i is_pair(const char
   return _mm256_and_si256(_mm256_cmpeq_epi8(a, first), _mm256_cmpeq_epi8(b, second));
 }
 
-// Like skip_avx2, but compares each place with each of `Count` pairs, and tests 64 places per step.
+// Like skip_avx2, but compares each place with each of a few pairs, and tests 64 places per step.
 template <std::size_t Count>
-__attribute__((target("avx2"))) std::size_t skip_listed_avx2(const byte_pair* pairs,
-                                                             const char* text, std::size_t from,
-                                                             std::size_t size) noexcept {
+__attribute__((target("avx2"))) std::size_t skip_listed_avx2(
+    std::span<const std::array<char, 2>, Count> pairs, const char* text, std::size_t from,
+    std::size_t size) noexcept {
   __m256i first[Count];
   __m256i second[Count];
   for (std::size_t k = 0; k < Count; ++k) {
@@ -200,10 +199,12 @@ bool pair_filter::begins_at(std::string_view text, std::size_t at) const noexcep
 std::size_t pair_filter::skip_blocks(std::string_view text, std::size_t from) const noexcept {
 #if defined(__x86_64__)
   if (have_avx2()) {
-    const byte_pair* const pairs = listed_.data();
-    if (listed_count_ == 1) from = skip_listed_avx2<1>(pairs, text.data(), from, text.size());
-    if (listed_count_ == 2) from = skip_listed_avx2<2>(pairs, text.data(), from, text.size());
-    if (listed_count_ == 3) from = skip_listed_avx2<3>(pairs, text.data(), from, text.size());
+    const std::span pairs(listed_);
+    const char* const bytes = text.data();
+    if (listed_count_ == 1) from = skip_listed_avx2(pairs.first<1>(), bytes, from, text.size());
+    if (listed_count_ == 2) from = skip_listed_avx2(pairs.first<2>(), bytes, from, text.size());
+    if (listed_count_ == 3) from = skip_listed_avx2(pairs.first<3>(), bytes, from, text.size());
+    // Also what is left of a listed search: a match, or fewer than 65 bytes
     return skip_avx2(first_.low.data(), first_.high.data(), second_.low.data(), second_.high.data(),
                      text.data(), from, text.size());
   }
