@@ -94,7 +94,8 @@ struct byte_bpe_tables {
     const auto token = static_cast<std::int32_t>(id);
     typename Table::ids found;
     found.set({&token, 1});
-    words.add(Table::key::of(word.data(), word.size(), word.size()), found);
+    const auto key = Table::key::of(word.data(), word.size(), word.size());
+    words.add(key, key.hash(), found);
     return true;
   }
 
@@ -238,11 +239,12 @@ class byte_bpe_encoder final : public section_encoder {
              std::string_view text, KeyOf key_of) {
     std::array<std::string_view, short_word::most_at_once> unknown;
     std::array<std::size_t, short_word::most_at_once> places;
+    std::array<std::uint64_t, short_word::most_at_once> hashes;
     std::size_t count = 0;
     const auto merge_unknown = [&] {
       const auto results = merger_.merge_together(std::span(unknown).first(count));
       for (std::size_t k = 0; k < count; ++k) {
-        put(words, key_of(places[k]), unknown[k], {results[k].ids(), results[k].count});
+        put(words, key_of(places[k]), hashes[k], unknown[k], {results[k].ids(), results[k].count});
       }
       count = 0;
     };
@@ -256,6 +258,7 @@ class byte_bpe_encoder final : public section_encoder {
         continue;
       }
       places[count] = i;
+      hashes[count] = hash;
       unknown[count++] = word;
       if (count == unknown.size()) merge_unknown();
     }
@@ -263,8 +266,8 @@ class byte_bpe_encoder final : public section_encoder {
   }
 
   template <class Table>
-  void put(two_level_table<Table>& words, const typename Table::key& key, std::string_view word,
-           std::span<const std::int32_t> ids, bool is_whole_only = false) {
+  void put(two_level_table<Table>& words, const typename Table::key& key, std::uint64_t hash,
+           std::string_view word, std::span<const std::int32_t> ids, bool is_whole_only = false) {
     typename Table::ids found;
     if (ids.size() <= found.capacity) {
       found.set(ids);
@@ -272,25 +275,26 @@ class byte_bpe_encoder final : public section_encoder {
     } else {
       found.set_elsewhere(cache_.overflow.put(word, ids));
     }
-    words.put(key, found);
+    words.put(key, hash, found);
   }
 
   // Encodes a word that look_up did not find, or whose entry needs special handling.
   template <class Table>
   void encode_missing(two_level_table<Table>& words, const typename Table::key& key,
                       std::string_view word, bool is_fragment, id_buffer& ids) {
-    if (const auto* known = words.find(key, key.hash())) {
+    const std::uint64_t hash = key.hash();
+    if (const auto* known = words.find(key, hash)) {
       if (known->is_elsewhere()) {
         typename Table::ids found;
         found.set_elsewhere(encode_overflow(word, is_fragment, ids));
-        return words.put_in_front(key, found);
+        return words.put_in_front(key, hash, found);
       }
       if (!(is_fragment && known->is_whole_only())) return append(*known, ids);
       return ids.append(merge(word, true).ids);
     }
     const merged result = merge(word, is_fragment);
     ids.append(result.ids);
-    if (result.is_kept) put(words, key, word, result.ids, result.whole_only);
+    if (result.is_kept) put(words, key, hash, word, result.ids, result.whole_only);
   }
 
   template <class Ids>

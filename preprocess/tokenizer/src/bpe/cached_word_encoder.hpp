@@ -78,12 +78,13 @@ class cached_word_encoder {
   std::optional<encode_fault> encode_missing(two_level_table<Table>& words,
                                              const typename Table::key& key, std::string_view word,
                                              id_buffer& ids, EncodeNew& encode_new) {
-    if (const auto* known = words.find(key, key.hash())) {
+    const std::uint64_t hash = key.hash();
+    if (const auto* known = words.find(key, hash)) {
       if (known->is_elsewhere()) {
         auto fault = encode_overflow(word, ids, encode_new);
         typename Table::ids found;
         found.set_elsewhere(cache_.overflow.place_of(word));
-        words.put_in_front(key, found);
+        words.put_in_front(key, hash, found);
         return fault;
       }
       known->copy_to(ids.room(known->capacity));
@@ -99,7 +100,7 @@ class cached_word_encoder {
     } else {
       found.set_elsewhere(cache_.overflow.put(word, all));
     }
-    words.put(key, found);
+    words.put(key, hash, found);
     return std::nullopt;
   }
 

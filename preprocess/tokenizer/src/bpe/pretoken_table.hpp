@@ -13,8 +13,31 @@
 
 #include "bpe/huge_array.hpp"
 #include "bpe/overflow_cache.hpp"
+#include "split/intrinsics.hpp"
 
 namespace millrace::tokenizer::detail {
+
+#if defined(__x86_64__)
+/// Two rounds of AES, after which each byte of a key has changed all others. The loops of
+/// word_batch use this form.
+[[gnu::target("aes,sse4.1"), gnu::always_inline]] inline __m128i aes_mixed(__m128i key) noexcept {
+  const __m128i once = _mm_aesenc_si128(key, key);
+  return _mm_aesenc_si128(once, once);
+}
+template <std::size_t Words>
+[[gnu::target("aes,sse4.1")]] inline std::uint64_t aes_hash(
+    const std::array<std::uint64_t, Words>& key) noexcept {
+  // Loads 8 bytes at a time. A key is often just being stored, and in such parts.
+  const auto part = [&](std::size_t i) {
+    return std::array{static_cast<long long>(key[i]), static_cast<long long>(key[i + 1])};
+  };
+  __m128i joined = _mm_set_epi64x(part(0)[1], part(0)[0]);
+  for (std::size_t i = 2; i < Words; i += 2) {
+    joined = _mm_aesenc_si128(joined, _mm_set_epi64x(part(i)[1], part(i)[0]));
+  }
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(aes_mixed(joined)));
+}
+#endif
 
 /// A short word stored in an array of 64-bit integers: its bytes, zeros as padding, and its size in
 /// the last byte. A key whose bytes are all zero stands for no word. In a table, the top bit of the
@@ -57,12 +80,18 @@ struct word_key {
     return key;
   }
 
-  /// A hash whose high bits depend on all bits of the key. Uses only operations that vector units
-  /// also provide.
+  /// A hash of which each bit depends on all bits of the key. It differs between processors: it is
+  /// aes_hash() where the processor has instructions for AES, otherwise multiplied_hash().
   std::uint64_t hash() const noexcept {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("aes")) return aes_hash(part);
+#endif
+    return multiplied_hash();
+  }
+  std::uint64_t multiplied_hash() const noexcept {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < Words; ++i) sum += part[i] * hash_factors[i];
-    return sum;
+    return sum ^ sum >> 32;
   }
 
   static constexpr std::uint64_t hash_factors[4] = {0x9E3779B97F4A7C15U, 0xC2B2AE3D27D4EB4FU,
@@ -169,7 +198,7 @@ class pretoken_table {
   /// Creates 2^line_bits lines of 64 bytes.
   /// @pre 1 <= line_bits <= 32
   explicit pretoken_table(unsigned line_bits)
-      : lines_(std::size_t{1} << line_bits), shift_(63 - line_bits) {}
+      : lines_(std::size_t{1} << line_bits), mask_((std::size_t{1} << line_bits) - 1) {}
 
   const line& line_of(std::uint64_t hash) const noexcept { return lines_[index(hash)]; }
 
@@ -186,27 +215,31 @@ class pretoken_table {
     }
   }
 
-  struct entry {
-    key word;  ///< all zero if the entry holds no word
-    ids found;
-  };
-
-  /// Puts the word first in its line and moves the other words of the line back. If the line is
-  /// full, its last word is dropped. Marks the word's key if `found` is special, so that loops that
-  /// compare keys find only words whose ids they may copy.
-  void put(const key& word, const ids& found) noexcept {
-    line& place = lines_[index(word.hash())];
-    entry moved = {word.marked(found.is_special()), found};
-    for (std::size_t i = 0; i < ways && moved.word != key{}; ++i) {
-      std::swap(place.words[i], moved.word);
-      std::swap(place.found[i], moved.found);
-      if (moved.word.unmarked() == word) return;  // it was there already
+  /// Stores the ids of a word. If its line is full, a word of the line is dropped. Marks the word's
+  /// key if `found` is special, so that loops that compare keys find only words whose ids they may
+  /// copy.
+  ///
+  /// A word that comes early is usually a common one, and look-ups are fastest for the first word
+  /// of a line. So a new word takes the last place, and only every eighth moves the others forward.
+  void put(const key& word, std::uint64_t hash, const ids& found) noexcept {
+    line& place = lines_[index(hash)];
+    std::size_t at = 0;
+    while (at < ways && place.words[at] != key{} && place.words[at].unmarked() != word) ++at;
+    if (at == ways) {
+      at = ways - 1;
+      if (++full_puts_ % 8 == 0) {
+        std::shift_left(place.words.begin(), place.words.end(), 1);
+        std::shift_left(place.found.begin(), place.found.end(), 1);
+      }
     }
+    place.words[at] = word.marked(found.is_special());
+    place.found[at] = found;
   }
 
-  /// For callers that compute the index themselves: line_of(hash) is lines()[hash >> shift()].
+  /// For callers that compute the place of a line themselves: line_of(hash) begins
+  /// `hash & offset_mask()` bytes after lines().
   const line* lines() const noexcept { return lines_.data(); }
-  unsigned shift() const noexcept { return shift_ + 1; }
+  std::uint64_t offset_mask() const noexcept { return mask_ * sizeof(line); }
 
  private:
   static std::uint64_t difference(const key& stored, const key& word) noexcept {
@@ -215,10 +248,11 @@ class pretoken_table {
     for (std::size_t i = 0; i < Words; ++i) all |= plain.part[i] ^ word.part[i];
     return all;
   }
-  std::size_t index(std::uint64_t hash) const noexcept { return hash >> 1 >> shift_; }
+  std::size_t index(std::uint64_t hash) const noexcept { return hash / sizeof(line) & mask_; }
 
   huge_array<line> lines_;
-  unsigned shift_;
+  std::uint64_t mask_;
+  std::uint32_t full_puts_ = 0;  // words put into full lines
 };
 
 }  // namespace millrace::tokenizer::detail

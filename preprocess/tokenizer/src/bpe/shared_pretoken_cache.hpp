@@ -37,8 +37,8 @@ class shared_pretoken_table {
         shift_(64 - line_bits) {}
 
   /// Adds a word if it is not in the cache and there is room for it.
-  void add(const key& word, const ids& found) noexcept {
-    const std::size_t home = word.hash() >> shift_;
+  void add(const key& word, std::uint64_t hash, const ids& found) noexcept {
+    const std::size_t home = hash >> shift_;
     for (const std::size_t at : {home, home ^ 1}) {
       line& place = lines_[at];
       for (std::size_t i = 0; i < Table::ways; ++i) {

@@ -28,16 +28,19 @@ class two_level_table {
   /// The front table, for loops that look up words themselves.
   const Table& front() const noexcept { return front_; }
 
-  void put(const key& word, const ids& found) noexcept {
-    front_.put(word, found);
-    behind_->prefetch_to_add(word.hash());
+  /// @param hash  here and below, the hash of `word`
+  void put(const key& word, std::uint64_t hash, const ids& found) noexcept {
+    front_.put(word, hash, found);
+    behind_->prefetch_to_add(hash);
     entry& oldest = to_add_[next_++ % to_add_.size()];
-    if (oldest.word != key{}) behind_->add(oldest.word, oldest.found);
-    oldest = {word, found};
+    if (oldest.word != key{}) behind_->add(oldest.word, oldest.hash, oldest.found);
+    oldest = {word, hash, found};
   }
 
   /// Puts a word whose entry has changed into the front table only.
-  void put_in_front(const key& word, const ids& found) noexcept { front_.put(word, found); }
+  void put_in_front(const key& word, std::uint64_t hash, const ids& found) noexcept {
+    front_.put(word, hash, found);
+  }
 
   bool has_in_front(const key& word) const noexcept {
     return Table::find(front_.line_of(word.hash()), word) != nullptr;
@@ -49,7 +52,7 @@ class two_level_table {
     if (const auto* found = Table::find(front_.line_of(hash), word)) return found;
     const auto* found = behind_->find(word, hash);
     if (found == nullptr) return nullptr;
-    front_.put(word, *found);
+    front_.put(word, hash, *found);
     return Table::find(front_.line_of(hash), word);
   }
 
@@ -57,7 +60,11 @@ class two_level_table {
   void prefetch(std::uint64_t hash) const noexcept { behind_->prefetch(hash); }
 
  private:
-  using entry = typename Table::entry;
+  struct entry {
+    key word;  // all zero if the entry holds no word
+    std::uint64_t hash;
+    ids found;
+  };
 
   Table front_;
   shared_pretoken_table<Table>* behind_;

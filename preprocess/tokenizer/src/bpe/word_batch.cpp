@@ -20,7 +20,7 @@ constinit const word_batch::short_table::line word_batch::no_line{};
 
 inline void word_batch::add(std::size_t end, bool is_fragment) noexcept {
   is_fragment_[size_] = is_fragment ? 1 : 0;
-  ends_[++size_] = end;
+  words_[++size_].end = end;
 }
 
 // Adds the fragment that ends at `cut`. `end` is the end of the whole word. Returns false if the
@@ -35,13 +35,15 @@ inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept 
 // Adds the long word that ends at `end`, cut at its seams. Returns false if the batch fills up
 // before the whole word is added.
 bool word_batch::cut_long(std::size_t end) noexcept {
-  const auto rest = [&] { return std::string_view(text_ + ends_[size_], end - ends_[size_]); };
+  const auto rest = [&] {
+    return std::string_view(text_ + words_[size_].end, end - words_[size_].end);
+  };
   if (!inside_word_ && (seams_ == nullptr || !seam_finder::pays_for(rest()))) {
     add(end, false);
     return true;
   }
-  while (ends_[size_] < end) {
-    const std::size_t begin = ends_[size_];
+  while (words_[size_].end < end) {
+    const std::size_t begin = words_[size_].end;
     const auto run = seams_->first_run(rest());
     if (run.seams == 0 && !add_fragment(begin + seams_->fragment_size(rest()), end)) return false;
     for (std::uint32_t seams = run.seams; seams != 0; seams &= seams - 1) {
@@ -57,7 +59,7 @@ bool word_batch::cut_long(std::size_t end) noexcept {
 // before the whole word is added.
 inline bool word_batch::cut_one(std::size_t end) noexcept {
   if (size_ == capacity) return false;
-  if (end - ends_[size_] > short_table::key::max_bytes || inside_word_) return cut_long(end);
+  if (end - words_[size_].end > short_table::key::max_bytes || inside_word_) return cut_long(end);
   add(end, false);
   return true;
 }
@@ -73,20 +75,19 @@ inline void word_batch::make_key(std::size_t i) noexcept {
   const char* const word = text_ + begin(i);
   const std::size_t size_bytes = end(i) - begin(i);
   const auto readable = static_cast<std::size_t>(text_end_ - word);
+  auto& [short_key, line, word_end] = words_[i + 1];
   if (size_bytes <= short_table::key::max_bytes) {
-    const auto key = short_table::key::of(word, size_bytes, readable);
-    short_keys_[i] = key;
-    lines_[i] = &shorts_->line_of(key.hash());
+    short_key = short_table::key::of(word, size_bytes, readable);
+    line = &shorts_->line_of(short_key.hash());
   } else if (size_bytes <= long_table::key::max_bytes) {
-    const auto key = long_table::key::of(word, size_bytes, readable);
-    short_keys_[i] = longer;
-    long_keys_[i] = key;
-    lines_[i] = &longs_->line_of(key.hash());
+    short_key = longer;
+    long_keys_[i] = long_table::key::of(word, size_bytes, readable);
+    line = &longs_->line_of(long_keys_[i].hash());
   } else {
-    short_keys_[i] = longer;
-    lines_[i] = &no_line;
+    short_key = longer;
+    line = &no_line;
   }
-  __builtin_prefetch(lines_[i]);
+  __builtin_prefetch(line);
 }
 
 // Copies ids of the overflow cache, unless there are none, or more than max_ids() allows.
@@ -112,14 +113,14 @@ inline bool word_batch::copy_found(const Ids* found, std::int32_t*& to) const no
 // Writes the ids of word `i` to `to` and advances it. Returns false if the word is not in the
 // tables or needs special handling.
 bool word_batch::copy_ids(std::size_t i, std::int32_t*& to) const noexcept {
-  if (short_keys_[i] != longer) {
-    const auto* line = static_cast<const short_table::line*>(lines_[i]);
-    return copy_found(short_table::find(*line, short_keys_[i]), to);
+  if (short_key(i) != longer) {
+    const auto* line = static_cast<const short_table::line*>(words_[i + 1].line);
+    return copy_found(short_table::find(*line, short_key(i)), to);
   }
-  if (lines_[i] == &no_line) {
+  if (words_[i + 1].line == &no_line) {
     return copy_overflow(overflow_->find({text_ + begin(i), end(i) - begin(i)}), to);
   }
-  const auto* line = static_cast<const long_table::line*>(lines_[i]);
+  const auto* line = static_cast<const long_table::line*>(words_[i + 1].line);
   return copy_found(long_table::find(*line, long_keys_[i]), to);
 }
 
@@ -131,12 +132,12 @@ std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) 
 
 // Adds word `i` to `found` if it is absent from the table for its size.
 inline void word_batch::add_if_absent(std::uint16_t i, absent_words& found) const noexcept {
-  if (short_keys_[i] != longer) {
-    const auto* line = static_cast<const short_table::line*>(lines_[i]);
+  if (short_key(i) != longer) {
+    const auto* line = static_cast<const short_table::line*>(words_[i + 1].line);
     found.shorts[found.short_count] = i;
-    found.short_count += short_table::find(*line, short_keys_[i]) == nullptr ? 1U : 0U;
-  } else if (lines_[i] != &no_line) {
-    const auto* line = static_cast<const long_table::line*>(lines_[i]);
+    found.short_count += short_table::find(*line, short_key(i)) == nullptr ? 1U : 0U;
+  } else if (words_[i + 1].line != &no_line) {
+    const auto* line = static_cast<const long_table::line*>(words_[i + 1].line);
     found.longs[found.long_count] = i;
     found.long_count += long_table::find(*line, long_keys_[i]) == nullptr ? 1U : 0U;
   }
@@ -147,27 +148,28 @@ void word_batch::find_absent_portable(std::size_t first, absent_words& found) co
 }
 
 #if defined(__x86_64__)
-#define MILLRACE_FAST __attribute__((target("avx2,bmi,bmi2")))
+#define MILLRACE_FAST __attribute__((target("avx2,bmi,bmi2,aes")))
 
-// Makes the key of a short word, where 16 bytes can be read, and stores it.
-MILLRACE_FAST __attribute__((always_inline)) inline word_batch::short_table::key put_key(
-    const char* text, std::size_t size, word_batch::short_table::key* to) noexcept {
+// Makes the key of a short word, where 16 bytes can be read.
+// @return its hash
+MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t put_key(
+    const char* text, std::size_t size, word_batch::short_table::key& to) noexcept {
   using key = word_batch::short_table::key;
   const key::form& form = key::forms[size];
   __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
   word = _mm_and_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.bytes.data())));
   word = _mm_or_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.size.data())));
-  _mm_store_si128(reinterpret_cast<__m128i*>(to), word);
-  return {{static_cast<std::uint64_t>(_mm_cvtsi128_si64(word)),
-           static_cast<std::uint64_t>(_mm_extract_epi64(word, 1))}};
+  _mm_store_si128(reinterpret_cast<__m128i*>(&to), word);
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(aes_mixed(word)));
 }
 #else
 #define MILLRACE_FAST
 
 // In general registers, where the hash needs the key.
-inline word_batch::short_table::key put_key(const char* text, std::size_t size,
-                                            word_batch::short_table::key* to) noexcept {
-  return *to = word_batch::short_table::key::of(text, size, sizeof *to);
+inline std::uint64_t put_key(const char* text, std::size_t size,
+                             word_batch::short_table::key& to) noexcept {
+  to = word_batch::short_table::key::of(text, size, sizeof to);
+  return to.multiplied_hash();
 }
 #endif
 
@@ -177,12 +179,10 @@ template <leading_space Space>
 MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> ends) noexcept {
   using key = short_table::key;
   const char* const text = text_;
-  const short_table::line* const lines = shorts_->lines();
-  const unsigned shift = shorts_->shift();
-  key* const keys = &short_keys_[size_];
-  const void** const places = &lines_[size_];
-  std::size_t* const stored = &ends_[size_ + 1];
-  std::size_t begin = ends_[size_];
+  const auto* const lines = reinterpret_cast<const std::byte*>(shorts_->lines());
+  const std::uint64_t offsets = shorts_->offset_mask();
+  entry* const words = &words_[size_ + 1];
+  std::size_t begin = words_[size_].end;
 
   // Sixteen bytes are read where a word begins, perhaps after a space. So the last words of a text
   // are left out.
@@ -192,6 +192,7 @@ MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> en
   while (most > 0 && (most > 1 ? ends[most - 2] : begin) + most_read > readable) --most;
 
   std::size_t n = 0;
+#pragma GCC unroll 4
   for (; n < most; ++n) {
     const std::size_t end = ends[n];
     std::size_t size = end - begin;
@@ -203,11 +204,10 @@ MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> en
       from += skipped;
       size -= skipped;
     }
-    const key made = put_key(text + from, size, keys + n);
-    const short_table::line* const line = lines + (made.hash() >> shift);
-    places[n] = line;
-    __builtin_prefetch(line);
-    stored[n] = end;
+    entry& to = words[n];
+    to.line = lines + (put_key(text + from, size, to.short_key) & offsets);
+    __builtin_prefetch(to.line);
+    to.end = end;
     begin = end;
   }
   size_ += n;
@@ -229,47 +229,89 @@ std::size_t word_batch::fill_in_one_pass(std::span<const std::size_t> ends) noex
 }
 
 #if defined(__x86_64__)
-// Compares a key with both words of a line, 8 bytes at a time: bits 0 and 1 are for the first word,
-// bits 2 and 3 for the second.
-MILLRACE_FAST __attribute__((always_inline)) inline unsigned same_words(
+// Where the ids of a word are in its line, in bytes. 0 if the word is not there.
+//
+// Compares the key with both words of the line, 8 bytes at a time.
+MILLRACE_FAST __attribute__((always_inline)) inline std::size_t place_in(
     const word_batch::short_table::line& line, const word_batch::short_table::key& key) noexcept {
+  using table = word_batch::short_table;
+  static constexpr std::array<std::uint8_t, 16> places = [] {
+    std::array<std::uint8_t, 16> all{};
+    for (std::size_t same = 0; same < all.size(); ++same) {
+      constexpr std::size_t ids = offsetof(table::line, found);
+      if ((same & 0b1100) == 0b1100) all[same] = ids + sizeof(table::ids);
+      if ((same & 0b0011) == 0b0011) all[same] = ids;
+    }
+    return all;
+  }();
   const __m256i twice =
       _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(&key)));
   const __m256i words = _mm256_load_si256(reinterpret_cast<const __m256i*>(line.words.data()));
-  return static_cast<unsigned>(
-      _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(twice, words))));
+  return places[static_cast<unsigned>(
+      _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(twice, words))))];
 }
 
 MILLRACE_FAST __attribute__((always_inline)) inline bool is_in(
     const word_batch::short_table::line& line, const word_batch::short_table::key& key) noexcept {
-  const unsigned same = same_words(line, key);
-  return (same & same >> 1 & 0b101) != 0;
+  return place_in(line, key) != 0;
 }
 
-MILLRACE_FAST std::size_t word_batch::look_up_fast(std::size_t first,
-                                                   std::int32_t*& out) const noexcept {
+// Writes the ids at `from` and returns where the next ids go.
+MILLRACE_FAST __attribute__((always_inline)) inline std::int32_t* copied(
+    const std::byte* from, std::int32_t* to) noexcept {
   const __m128i id_bits = _mm_set_epi32(-1, -1, -1, 0x00FFFFFF);
-  const std::size_t size = size_;
+  const __m128i ids = _mm_load_si128(reinterpret_cast<const __m128i*>(from));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_and_si128(id_bits, ids));
+  return to + static_cast<std::uint8_t>(from[3]);  // the number of ids
+}
+
+// Looks up words one by one, up to word `end`. Returns where it stopped.
+MILLRACE_FAST __attribute__((always_inline)) inline std::size_t word_batch::look_up_each(
+    std::size_t i, std::size_t end, std::int32_t*& out) const noexcept {
   std::int32_t* to = out;
-  std::size_t i = first;
-  for (; i < size; ++i) {
-    const auto* const line = static_cast<const short_table::line*>(lines_[i]);
-    const unsigned same = same_words(*line, short_keys_[i]);
-    const unsigned hit = same & same >> 1;  // bit 0: the first word, bit 2: the second
-    if ((hit & 0b101) == 0) [[unlikely]] {
-      std::int32_t* end = to;  // so that `to` stays in a register
-      if (!copy_ids(i, end)) break;
-      to = end;
+  for (; i < end; ++i) {
+    const entry& word = words_[i + 1];
+    const auto& line = *static_cast<const short_table::line*>(word.line);
+    if (const std::size_t place = place_in(line, word.short_key); place != 0) [[likely]] {
+      to = copied(reinterpret_cast<const std::byte*>(&line) + place, to);
       continue;
     }
-    const auto* const ids =
-        reinterpret_cast<const std::uint32_t*>(line->found.data()) + std::size_t{hit & 0b100};
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
-                     _mm_and_si128(id_bits, _mm_load_si128(reinterpret_cast<const __m128i*>(ids))));
-    to += ids[0] >> 24;
+    std::int32_t* after = to;  // so that `to` stays in a register
+    if (!copy_ids(i, after)) break;
+    to = after;
   }
   out = to;
   return i;
+}
+
+// Finds the ids of eight words before it writes any. With each write right behind its comparison, a
+// Zen 3 takes twice as long, probably because it knows late where ids are written.
+MILLRACE_FAST std::size_t word_batch::look_up_fast(std::size_t first,
+                                                   std::int32_t*& out) const noexcept {
+  constexpr std::size_t together = 8;
+  std::array<const std::byte*, together> found;
+  std::size_t i = first;
+  for (; i + together <= size_; i += together) {
+    const entry* const words = &words_[i + 1];
+    bool all_found = true;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < together; ++k) {
+      const auto& line = *static_cast<const short_table::line*>(words[k].line);
+      const std::size_t place = place_in(line, words[k].short_key);
+      found[k] = reinterpret_cast<const std::byte*>(&line) + place;
+      all_found &= place != 0;
+    }
+    if (!all_found) [[unlikely]] {
+      const std::size_t stopped = look_up_each(i, i + together, out);
+      if (stopped < i + together) return stopped;
+      continue;
+    }
+    std::int32_t* to = out;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < together; ++k) to = copied(found[k], to);
+    out = to;
+  }
+  return look_up_each(i, size_, out);
 }
 #else
 // Compares in general registers, where AArch64 compares two pairs with two instructions. Not by the
@@ -301,8 +343,8 @@ std::size_t word_batch::look_up_fast(std::size_t first, std::int32_t*& out) cons
   std::int32_t* to = out;
   std::size_t i = first;
   for (; i < size; ++i) {
-    const auto* const line = static_cast<const short_table::line*>(lines_[i]);
-    const short_table::key& key = short_keys_[i];
+    const auto* const line = static_cast<const short_table::line*>(words_[i + 1].line);
+    const short_table::key& key = short_key(i);
     const std::uint64_t from_first = difference(line->words[0], key);
     const std::uint64_t from_second = difference(line->words[1], key);
     if ((from_first != 0) & (from_second != 0)) [[unlikely]] {
@@ -320,22 +362,30 @@ std::size_t word_batch::look_up_fast(std::size_t first, std::int32_t*& out) cons
 }
 #endif
 
-// First finds the words that look_up would not copy, without branches, and then looks at each.
+// Skips eight words at a time that are in their lines.
 MILLRACE_FAST void word_batch::find_absent_fast(std::size_t first,
                                                 absent_words& found) const noexcept {
-  std::array<std::uint16_t, capacity> rest;
-  std::size_t count = 0;
-  for (std::size_t i = first; i < size_; ++i) {
-    const auto* const line = static_cast<const short_table::line*>(lines_[i]);
-    rest[count] = static_cast<std::uint16_t>(i);
-    count += is_in(*line, short_keys_[i]) ? 0U : 1U;
+  constexpr std::size_t together = 8;
+  for (std::size_t i = first; i < size_; i += together) {
+    const entry* const words = &words_[i + 1];
+    if (i + together <= size_) {
+      unsigned absent = 0;
+#pragma GCC unroll 8
+      for (std::size_t k = 0; k < together; ++k) {
+        const auto& line = *static_cast<const short_table::line*>(words[k].line);
+        absent |= is_in(line, words[k].short_key) ? 0U : 1U;
+      }
+      if (absent == 0) continue;
+    }
+    for (std::size_t k = i; k < std::min(i + together, size_); ++k) {
+      add_if_absent(static_cast<std::uint16_t>(k), found);
+    }
   }
-  for (const std::uint16_t i : std::span(rest).first(count)) add_if_absent(i, found);
 }
 #undef MILLRACE_FAST
 
 std::size_t word_batch::fill(std::span<const std::size_t> ends) noexcept {
-  ends_[0] = ends_[size_];
+  words_[0].end = words_[size_].end;
   size_ = 0;
   is_fragment_.fill(0);
   if (set_ == instruction_set::portable) return fill_portable(ends);

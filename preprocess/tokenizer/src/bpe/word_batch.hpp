@@ -53,7 +53,7 @@ class word_batch {
     text_ = text;
     text_end_ = text + size_bytes;
     size_ = 0;
-    ends_[0] = 0;
+    words_[0].end = 0;
     inside_word_ = false;
   }
 
@@ -86,13 +86,16 @@ class word_batch {
 
   /// Byte offset where word `i` begins. With leading_space::is_none, a leading space is skipped.
   std::size_t begin(std::size_t i) const noexcept {
-    const bool skips = space_ == leading_space::is_none && skips_space(ends_[i], ends_[i + 1]);
-    return ends_[i] + (skips ? 1 : 0);
+    const std::size_t after_last = words_[i].end;
+    const bool skips = space_ == leading_space::is_none && skips_space(after_last, end(i));
+    return after_last + (skips ? 1 : 0);
   }
-  std::size_t end(std::size_t i) const noexcept { return ends_[i + 1]; }
+  std::size_t end(std::size_t i) const noexcept { return words_[i + 1].end; }
   /// True if the word is only a fragment of a pretoken.
   bool is_fragment(std::size_t i) const noexcept { return is_fragment_[i] != 0; }
-  const short_table::key& short_key(std::size_t i) const noexcept { return short_keys_[i]; }
+  const short_table::key& short_key(std::size_t i) const noexcept {
+    return words_[i + 1].short_key;
+  }
   const long_table::key& long_key(std::size_t i) const noexcept { return long_keys_[i]; }
 
  private:
@@ -113,6 +116,7 @@ class word_batch {
   static bool copy_overflow(std::span<const std::int32_t> ids, std::int32_t*& to) noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_fast(std::size_t first, std::int32_t*& out) const noexcept;
+  std::size_t look_up_each(std::size_t i, std::size_t end, std::int32_t*& out) const noexcept;
   void add_if_absent(std::uint16_t i, absent_words& found) const noexcept;
   void find_absent_portable(std::size_t first, absent_words& found) const noexcept;
   void find_absent_fast(std::size_t first, absent_words& found) const noexcept;
@@ -123,10 +127,15 @@ class word_batch {
   // The line of a word that is too long for both tables. It holds no word.
   static const short_table::line no_line;
 
-  // The short key of a long word is one that no table holds.
-  alignas(64) std::array<short_table::key, capacity> short_keys_;
-  std::array<const void*, capacity> lines_;     // where the word is if it is in its table
-  std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first word begins
+  struct entry {
+    short_table::key short_key;  // of a long word: one that no table holds
+    const void* line;            // where the word is if it is in its table
+    std::size_t end;
+  };
+  static_assert(sizeof(entry) == 32);
+
+  alignas(
+      64) std::array<entry, capacity + 1> words_;  // word i is at i + 1, behind the last batch's
   std::array<std::uint8_t, capacity> is_fragment_{};
   std::array<long_table::key, capacity> long_keys_;
   std::size_t size_ = 0;

@@ -121,7 +121,8 @@ class fragment_cache {
     } else {
       found.set_elsewhere();
     }
-    words.put(Key::of(fragment.data(), fragment.size(), fragment.size()), found);
+    const Key key = Key::of(fragment.data(), fragment.size(), fragment.size());
+    words.put(key, key.hash(), found);
     return fits;
   }
 
@@ -129,7 +130,8 @@ class fragment_cache {
   static void mark_special(two_level_table<Table>& words, std::string_view fragment) noexcept {
     typename Table::ids found;
     found.set_elsewhere();
-    words.put(Key::of(fragment.data(), fragment.size(), fragment.size()), found);
+    const Key key = Key::of(fragment.data(), fragment.size(), fragment.size());
+    words.put(key, key.hash(), found);
   }
 
   pretoken_cache cache_;

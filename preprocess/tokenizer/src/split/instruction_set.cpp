@@ -27,17 +27,18 @@ instruction_set widest() noexcept {
 #if defined(__AARCH64EL__)
   return instruction_set::neon;
 #elif defined(__x86_64__)
-  const bool bmi = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool bmi_aes = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                       __builtin_cpu_supports("aes");
 #ifdef MILLRACE_EMULATE_VBMI
   const bool vbmi = true;
 #else
   const bool vbmi = __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
 #endif
-  if (bmi && vbmi && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+  if (bmi_aes && vbmi && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
     return instruction_set::avx512;
   }
-  if (bmi && __builtin_cpu_supports("avx2")) return instruction_set::avx2;
+  if (bmi_aes && __builtin_cpu_supports("avx2")) return instruction_set::avx2;
 #endif
   return instruction_set::portable;
 }

@@ -11,8 +11,9 @@ namespace millrace::tokenizer::detail {
 enum class instruction_set : std::uint8_t {
   portable,  ///< plain C++, one character at a time
   neon,      ///< the vectors of every AArch64 processor, if it is little-endian
-  avx2,      ///< x86-64 with AVX2, BMI1 and BMI2 (Haswell, Zen and later)
-  avx512,    ///< AVX-512 with BW, DQ, VL, VBMI and VBMI2, BMI2 (Ice Lake, Zen 4 and later)
+  avx2,      ///< x86-64 with AVX2, BMI1, BMI2 and AES (Haswell, Zen and later)
+  avx512,    ///< AVX-512 with BW, DQ, VL, VBMI and VBMI2, and BMI2 and AES (Ice Lake, Zen 4 and
+             ///< later)
 };
 
 /// True if this machine and this build can run `set`.

@@ -49,6 +49,23 @@ TEST(WordKey, TellsWordsApartByBytesAndSize) {
   expect_keys_tell_words_apart<4>();
 }
 
+template <std::size_t Words>
+void expect_hashes_depend_on_all_bits() {
+  const word_key<Words> key = key_of<Words>("some word");
+  for (std::size_t bit = 0; bit < 64 * Words; ++bit) {
+    word_key<Words> other = key;
+    other.part[bit / 64] ^= std::uint64_t{1} << bit % 64;
+    // The lowest six bits are the place in a line. A small table uses the ones behind them.
+    EXPECT_NE(other.hash() >> 6 & 0xFFFFFF, key.hash() >> 6 & 0xFFFFFF) << bit;
+    EXPECT_NE(other.multiplied_hash(), key.multiplied_hash()) << bit;
+  }
+}
+
+TEST(WordKey, HashesDependOnAllBits) {
+  expect_hashes_depend_on_all_bits<2>();
+  expect_hashes_depend_on_all_bits<4>();
+}
+
 // A look-up returns the ids that were stored for the word, or null. It always finds the entry that
 // was stored last.
 template <std::size_t Words>
@@ -71,7 +88,7 @@ void expect_table_forgets_but_never_lies(unsigned line_bits) {
     if (before == ids_list{-1}) {
       typename pretoken_table<Words>::ids found;
       found.set(ids);
-      table.put(key, found);
+      table.put(key, key.hash(), found);
       put[word] = ids;
       EXPECT_EQ(ids_in(table, key), ids) << word;
     }
@@ -86,6 +103,31 @@ TEST(PretokenTable, ForgetsButNeverLies) {
   }
 }
 
+// Words that belong into one line.
+std::vector<word_key<2>> keys_of_one_line(const pretoken_table<2>& table, std::size_t count) {
+  std::vector<word_key<2>> keys;
+  for (int i = 0; keys.size() < count; ++i) {
+    const auto key = key_of<2>(std::to_string(i));
+    if (&table.line_of(key.hash()) == &table.line_of(0)) keys.push_back(key);
+  }
+  return keys;
+}
+
+TEST(PretokenTable, KeepsTheFirstWordOfALineForAWhile) {
+  pretoken_table<2> table(1);
+  const auto keys = keys_of_one_line(table, 12);
+  std::size_t puts = 0;  // while the first word is there
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    pretoken_table<2>::ids found;
+    found.set(ids_list{static_cast<std::int32_t>(i)});
+    table.put(keys[i], keys[i].hash(), found);
+    EXPECT_EQ(ids_in(table, keys[i]), ids_list{static_cast<std::int32_t>(i)});
+    if (ids_in(table, keys[0]) != ids_list{-1}) puts = i + 1;
+  }
+  EXPECT_GT(puts, 3U);
+  EXPECT_LT(puts, keys.size());
+}
+
 // Loops that copy ids compare whole keys, so they must not find a word with special ids.
 template <std::size_t Words>
 void expect_special_words_have_marked_keys() {
@@ -94,17 +136,17 @@ void expect_special_words_have_marked_keys() {
   typename pretoken_table<Words>::ids found;
   const auto stored = [&] { return table.line_of(key.hash()).words[0]; };
   found.set(ids_list{1, 2});
-  table.put(key, found);
+  table.put(key, key.hash(), found);
   EXPECT_EQ(stored(), key);
   found.set_elsewhere();
-  table.put(key, found);
+  table.put(key, key.hash(), found);
   EXPECT_NE(stored(), key);
   EXPECT_EQ(stored().unmarked(), key);
   const auto* known = table.find(table.line_of(key.hash()), key);
   ASSERT_NE(known, nullptr);
   EXPECT_TRUE(known->is_elsewhere());
   found.set(ids_list{3});
-  table.put(key, found);  // replaces the entry and its mark
+  table.put(key, key.hash(), found);  // replaces the entry and its mark
   EXPECT_EQ(stored(), key);
   EXPECT_EQ(ids_in(table, key), ids_list{3});
 }

@@ -56,7 +56,7 @@ TYPED_TEST(SharedPretokenTable, FindsWordsOnceTheyAreAdded) {
   for (const auto& word : words) EXPECT_EQ(table.find(word.key, word.key.hash()), nullptr);
   std::size_t turned_away = 0;
   for (const auto& word : words) {
-    table.add(word.key, word.ids);
+    table.add(word.key, word.key.hash(), word.ids);
     const auto* found = table.find(word.key, word.key.hash());
     if (found == nullptr) {
       ++turned_away;
@@ -72,8 +72,8 @@ TYPED_TEST(SharedPretokenTable, KeepsWordsWhereTheyAre) {
   shared_pretoken_table<TypeParam> table(1);  // two lines
   std::vector<const typename TypeParam::ids*> places;
   for (const auto& word : words) {
-    table.add(word.key, word.ids);
-    table.add(word.key, word.ids);  // changes nothing
+    table.add(word.key, word.key.hash(), word.ids);
+    table.add(word.key, word.key.hash(), word.ids);  // changes nothing
     places.push_back(table.find(word.key, word.key.hash()));
   }
   std::size_t in = 0;
@@ -101,7 +101,7 @@ TYPED_TEST(SharedPretokenTable, GivesWholeWordsWhileThreadsAddThem) {
             if (!equal(*found, word.ids)) ++wrong;
             ++found_before_added;
           } else {
-            table.add(word.key, word.ids);
+            table.add(word.key, word.key.hash(), word.ids);
           }
         }
       });
@@ -119,7 +119,7 @@ TEST(SharedPretokenTable, KeepsNoPlacesInTheOverflowCacheOfOneEncoder) {
   const auto key = table::key::of("word", 4, 4);
   table::ids found;
   found.set_elsewhere({.begin = 5, .count = 6, .generation = 1});
-  shared.add(key, found);
+  shared.add(key, key.hash(), found);
   const auto* known = shared.find(key, key.hash());
   ASSERT_NE(known, nullptr);
   EXPECT_TRUE(known->is_elsewhere());
