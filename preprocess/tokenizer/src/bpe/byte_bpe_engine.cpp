@@ -145,7 +145,8 @@ class byte_bpe_encoder final : public section_encoder {
       : model_(&model),
         splitter_(&splitter),
         merger_(model.merges, set),
-        cache_(cache_bytes, shared, &model.seams, set) {}
+        cache_(cache_bytes, shared, &model.seams, set, leading_space::counts,
+               long_runs::are_short) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     const std::string_view text = part.text;
@@ -203,7 +204,7 @@ class byte_bpe_encoder final : public section_encoder {
       if (i == cache_.batch.size()) return;
       const std::string_view word =
           text.substr(cache_.batch.begin(i), cache_.batch.end(i) - cache_.batch.begin(i));
-      if (word.size() <= word_batch::short_table::key::max_bytes) {
+      if (cache_.batch.is_short(i)) {
         encode_missing(cache_.shorts, cache_.batch.short_key(i), word, cache_.batch.is_fragment(i),
                        ids);
       } else if (word.size() <= word_batch::long_table::key::max_bytes) {

@@ -61,7 +61,7 @@ class cached_word_encoder {
       const std::string_view word =
           text.substr(cache_.batch.begin(i), cache_.batch.end(i) - cache_.batch.begin(i));
       auto fault =
-          word.size() <= word_batch::short_table::key::max_bytes
+          cache_.batch.is_short(i)
               ? encode_missing(cache_.shorts, cache_.batch.short_key(i), word, ids, encode_new)
           : word.size() <= word_batch::long_table::key::max_bytes
               ? encode_missing(cache_.longs, cache_.batch.long_key(i), word, ids, encode_new)

@@ -43,6 +43,8 @@ template <std::size_t Words>
 /// the last byte. A key whose bytes are all zero stands for no word. In a table, the top bit of the
 /// last byte marks a word whose ids must not simply be copied.
 ///
+/// Long runs of spaces and dashes are so common in tables and code that they have short keys, too.
+///
 /// @tparam Words  number of 64-bit integers: a key holds a word of at most 8 * Words - 1 bytes
 template <std::size_t Words>
 struct word_key {
@@ -67,7 +69,19 @@ struct word_key {
     return key;
   }
 
+  /// The size in bytes of the word or run.
   std::size_t size() const noexcept { return part[Words - 1] >> 56; }
+
+  /// The key of a run of one byte that is too long for of(). It equals no key of a word.
+  /// @param byte  any byte of the run
+  /// @pre max_bytes < size <= max_run_bytes
+  static word_key of_run(char byte, std::size_t size) noexcept {
+    word_key key;
+    key.part[0] = static_cast<unsigned char>(byte) * std::uint64_t{0x0101010101010101};
+    key.part[Words - 1] = std::uint64_t{size} << 56;
+    return key;
+  }
+  static constexpr std::size_t max_run_bytes = 127;
 
   word_key marked(bool is_marked) const noexcept {
     word_key key = *this;

@@ -9,13 +9,6 @@
 
 namespace millrace::tokenizer::detail {
 
-namespace {
-
-// Stands for the short key of a long word. It stores a size that no short word has.
-constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
-
-}  // namespace
-
 constinit const word_batch::short_table::line word_batch::no_line{};
 
 inline void word_batch::add(std::size_t end, bool is_fragment) noexcept {
@@ -71,6 +64,21 @@ std::size_t word_batch::fill_portable(std::span<const std::size_t> ends) noexcep
   return i;
 }
 
+// True if a word of more than 15 bytes has a short key.
+inline bool word_batch::is_short_run(const char* word, std::size_t size) const noexcept {
+  if (runs_ == long_runs::are_words || size > short_table::key::max_run_bytes) return false;
+  const auto eight_at = [&](std::size_t at) {
+    std::uint64_t eight;
+    std::memcpy(&eight, word + at, sizeof eight);
+    return eight;
+  };
+  const std::uint64_t first = eight_at(0);
+  if (first != std::rotl(first, 8)) return false;  // nearly all other words
+  std::uint64_t others = eight_at(size - 8) ^ first;
+  for (std::size_t at = 8; at + 8 < size; at += 8) others |= eight_at(at) ^ first;
+  return others == 0;
+}
+
 inline void word_batch::make_key(std::size_t i) noexcept {
   const char* const word = text_ + begin(i);
   const std::size_t size_bytes = end(i) - begin(i);
@@ -78,6 +86,9 @@ inline void word_batch::make_key(std::size_t i) noexcept {
   auto& [short_key, line, word_end] = words_[i + 1];
   if (size_bytes <= short_table::key::max_bytes) {
     short_key = short_table::key::of(word, size_bytes, readable);
+    line = &shorts_->line_of(short_key.hash());
+  } else if (is_short_run(word, size_bytes)) {
+    short_key = short_table::key::of_run(*word, size_bytes);
     line = &shorts_->line_of(short_key.hash());
   } else if (size_bytes <= long_table::key::max_bytes) {
     short_key = longer;
@@ -113,7 +124,7 @@ inline bool word_batch::copy_found(const Ids* found, std::int32_t*& to) const no
 // Writes the ids of word `i` to `to` and advances it. Returns false if the word is not in the
 // tables or needs special handling.
 bool word_batch::copy_ids(std::size_t i, std::int32_t*& to) const noexcept {
-  if (short_key(i) != longer) {
+  if (is_short(i)) {
     const auto* line = static_cast<const short_table::line*>(words_[i + 1].line);
     return copy_found(short_table::find(*line, short_key(i)), to);
   }
@@ -132,7 +143,8 @@ std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) 
 
 // Adds word `i` to `found` if it is absent from the table for its size.
 inline void word_batch::add_if_absent(std::uint16_t i, absent_words& found) const noexcept {
-  if (short_key(i) != longer) {
+  if (is_short(i)) {
+    if (short_key(i).size() > short_table::key::max_bytes) return;
     const auto* line = static_cast<const short_table::line*>(words_[i + 1].line);
     found.shorts[found.short_count] = i;
     found.short_count += short_table::find(*line, short_key(i)) == nullptr ? 1U : 0U;
@@ -196,16 +208,22 @@ MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> en
   for (; n < most; ++n) {
     const std::size_t end = ends[n];
     std::size_t size = end - begin;
-    if (size > key::max_bytes) [[unlikely]]
-      break;
-    std::size_t from = begin;
-    if constexpr (Space == leading_space::is_none) {
-      const std::size_t skipped = size > 1 && text[begin] == ' ' ? 1 : 0;
-      from += skipped;
-      size -= skipped;
-    }
     entry& to = words[n];
-    to.line = lines + (put_key(text + from, size, to.short_key) & offsets);
+    std::uint64_t hash;
+    if (size > key::max_bytes) [[unlikely]] {
+      if (!is_short_run(text + begin, size)) break;
+      to.short_key = key::of_run(text[begin], size);
+      hash = to.short_key.hash();
+    } else {
+      std::size_t from = begin;
+      if constexpr (Space == leading_space::is_none) {
+        const std::size_t skipped = size > 1 && text[begin] == ' ' ? 1 : 0;
+        from += skipped;
+        size -= skipped;
+      }
+      hash = put_key(text + from, size, to.short_key);
+    }
+    to.line = lines + (hash & offsets);
     __builtin_prefetch(to.line);
     to.end = end;
     begin = end;

@@ -19,6 +19,12 @@ enum class leading_space : std::uint8_t {
   is_none,  ///< the space is ignored, unless the word is only a space
 };
 
+/// How runs of one byte are stored that have more than 15 bytes, but at most 127.
+enum class long_runs : std::uint8_t {
+  are_words,  ///< by their size, as all words
+  are_short,  ///< in the table of short words
+};
+
 /// Words that are looked up together, so that the prefetches of their cache lines overlap. All text
 /// passes through this hot loop:
 ///
@@ -30,8 +36,8 @@ enum class leading_space : std::uint8_t {
 /// as a word. (A seam is a place where a text can be cut without changing its ids.)
 class word_batch {
  public:
-  using short_table = pretoken_table<2>;  ///< words of up to 15 bytes
-  using long_table = pretoken_table<4>;   ///< words of 16 to 31 bytes
+  using short_table = pretoken_table<2>;  ///< words of up to 15 bytes, perhaps longer runs
+  using long_table = pretoken_table<4>;   ///< other words of up to 31 bytes
 
   static constexpr std::size_t capacity = 256;
 
@@ -40,13 +46,14 @@ class word_batch {
   /// @pre `seams` is null if `space` is `leading_space::is_none`
   word_batch(const short_table& shorts, const long_table& longs, const overflow_cache& overflow,
              const seam_finder* seams, instruction_set set,
-             leading_space space = leading_space::counts)
+             leading_space space = leading_space::counts, long_runs runs = long_runs::are_words)
       : shorts_(&shorts),
         longs_(&longs),
         overflow_(&overflow),
         seams_(seams),
         set_(set),
-        space_(space) {}
+        space_(space),
+        runs_(runs) {}
 
   /// Starts a new text. Its first word begins at the first byte.
   void start(const char* text, std::size_t size_bytes) noexcept {
@@ -93,6 +100,8 @@ class word_batch {
   std::size_t end(std::size_t i) const noexcept { return words_[i + 1].end; }
   /// True if the word is only a fragment of a pretoken.
   bool is_fragment(std::size_t i) const noexcept { return is_fragment_[i] != 0; }
+  /// True if the word belongs into the table of short words.
+  bool is_short(std::size_t i) const noexcept { return short_key(i) != longer; }
   const short_table::key& short_key(std::size_t i) const noexcept {
     return words_[i + 1].short_key;
   }
@@ -110,6 +119,7 @@ class word_batch {
   bool add_fragment(std::size_t cut, std::size_t end) noexcept;
   void add(std::size_t end, bool is_fragment) noexcept;
   void make_key(std::size_t i) noexcept;
+  bool is_short_run(const char* word, std::size_t size) const noexcept;
   bool copy_ids(std::size_t i, std::int32_t*& to) const noexcept;
   template <class Ids>
   bool copy_found(const Ids* found, std::int32_t*& to) const noexcept;
@@ -123,6 +133,9 @@ class word_batch {
   bool skips_space(std::size_t begin, std::size_t end) const noexcept {
     return end - begin > 1 && text_[begin] == ' ';
   }
+
+  // Stands for the short key of a long word. It stores a size that no short word and no run has.
+  static constexpr short_table::key longer{{0, ~std::uint64_t{0}}};
 
   // The line of a word that is too long for both tables. It holds no word.
   static const short_table::line no_line;
@@ -148,6 +161,7 @@ class word_batch {
   const char* text_end_ = nullptr;
   instruction_set set_;
   leading_space space_;
+  long_runs runs_;
   bool inside_word_ = false;  // the last fragment added does not end its word
 };
 

@@ -96,9 +96,7 @@ class fragment_cache {
   using short_key = word_batch::short_table::key;
   using long_key = word_batch::long_table::key;
 
-  bool is_short(std::size_t i) const noexcept {
-    return cache_.batch.end(i) - cache_.batch.begin(i) <= short_key::max_bytes;
-  }
+  bool is_short(std::size_t i) const noexcept { return cache_.batch.is_short(i); }
 
   template <class Key, class Words>
   static answer find(Words& words, std::string_view fragment, id_buffer& ids) {

@@ -115,6 +115,35 @@ TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
   }
 }
 
+// Long runs of one byte have short keys, which must tell runs of all sizes from each other and from
+// words.
+TEST(ByteBpeEngine, TellsRunsOfOneByteApart) {
+  std::mt19937 random(23);
+  const std::string bytes = std::string(" -a1=\n\t") + '\0';
+  const test::naive_bpe naive(random, bytes, 200);
+  const auto reference = make_splitter(pattern::r50k, instruction_set::portable);
+  std::vector<std::string> texts;
+  for (std::size_t size = 1; size < 140; ++size) {
+    std::string text;
+    for (const char byte : bytes) {
+      text += std::string(size, byte) + (size % 2 == 0 ? "x" : "\n");
+      text += std::string(size, byte) + '!' + std::string(size, byte) + ' ';  // nearly a run
+    }
+    texts.push_back(text);
+  }
+  for (const instruction_set set : test::instruction_sets) {
+    if (!can_run(set)) continue;
+    const auto engine =
+        make_byte_bpe_engine(vocabulary_of(naive, false), pattern::r50k, {.set = set});
+    const auto encoder = engine->make_encoder(std::size_t{1} << 22);
+    for (int pass = 0; pass < 2; ++pass) {
+      for (const std::string& text : texts) {
+        ASSERT_EQ(encode(*encoder, text), expected_ids(naive, *reference, text, {})) << text;
+      }
+    }
+  }
+}
+
 // A token that merging never produces is found only if it is a whole pretoken. It is not found as a
 // fragment of a longer word.
 TEST(ByteBpeEngine, TakesWholeWordsFirstWhereAsked) {

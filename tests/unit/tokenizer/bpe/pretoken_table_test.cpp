@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,23 @@ void expect_keys_tell_words_apart() {
 TEST(WordKey, TellsWordsApartByBytesAndSize) {
   expect_keys_tell_words_apart<2>();
   expect_keys_tell_words_apart<4>();
+}
+
+TEST(WordKey, TellsRunsFromWords) {
+  using key = word_key<2>;
+  std::set<std::array<std::uint64_t, 2>> seen;
+  for (const char byte : {'\0', 'a', '\xFF'}) {
+    for (std::size_t size = 1; size <= key::max_bytes; ++size) {
+      seen.insert(key_of<2>(std::string(size, byte)).part);
+    }
+    for (std::size_t size = key::max_bytes + 1; size <= key::max_run_bytes; ++size) {
+      const key run = key::of_run(byte, size);
+      EXPECT_NE(run, key{});
+      EXPECT_EQ(run.size(), size);
+      EXPECT_EQ(run.marked(true).unmarked(), run);
+      EXPECT_TRUE(seen.insert(run.part).second) << size;
+    }
+  }
 }
 
 template <std::size_t Words>
