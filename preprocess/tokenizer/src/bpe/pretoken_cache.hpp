@@ -15,25 +15,23 @@ namespace millrace::tokenizer::detail {
 /// The cache of one encoder for pretokens (the words of a text), and the batch of words that are
 /// looked up together. For one thread.
 struct pretoken_cache {
-  /// Uses at most `cache_bytes` plus a few KiB: half for short words, an eighth for longer words,
-  /// and a quarter for words that do not fit in the tables.
+  /// Uses at most `cache_bytes` plus a few KiB: two thirds for short words, a twelfth for longer
+  /// words, and a sixth for words that do not fit in the tables.
   ///
   /// @param shared, seams  must outlive this object. If `seams` is null, words are not cut at seams
   ///                       (places where a text can be cut without changing its ids).
   pretoken_cache(std::size_t cache_bytes, shared_pretoken_cache& shared, const seam_finder* seams,
                  instruction_set set, leading_space space = leading_space::counts,
                  long_runs runs = long_runs::are_words)
-      : shorts(table_line_bits(cache_bytes / 2), shared.shorts),
-        longs(table_line_bits(cache_bytes / 8), shared.longs),
-        overflow(cache_bytes / 4),
+      : shorts(table_line_bits(cache_bytes / 3 * 2), shared.shorts),
+        longs(table_line_bits(cache_bytes / 12), shared.longs),
+        overflow(cache_bytes / 6),
         batch(shorts.front(), longs.front(), overflow, seams, set, space, runs) {}
 
   /// True if word `i` of the batch fits in a front table (one of the encoder's own tables) but is
   /// not in it. False for a word that is too long for the tables.
   bool is_absent(std::size_t i) const noexcept {
-    if (batch.is_short(i)) {
-      return !shorts.has_in_front(batch.short_key(i));
-    }
+    if (batch.is_short(i)) return !shorts.has_in_front(batch.short_key(i));
     return batch.end(i) - batch.begin(i) <= word_batch::long_table::key::max_bytes &&
            !longs.has_in_front(batch.long_key(i));
   }

@@ -143,7 +143,7 @@ class tokenizer {
 
   /// Default size in bytes of an encoder's pretoken cache, which holds the ids of words seen
   /// before.
-  static constexpr std::size_t default_encoder_bytes = std::size_t{32} << 20;
+  static constexpr std::size_t default_encoder_bytes = std::size_t{48} << 20;
 
   std::unique_ptr<encoder> make_encoder() const { return make_encoder(default_encoder_bytes); }
   /// @param cache_bytes  size of the encoder's pretoken cache, to within a few KiB. It affects only
