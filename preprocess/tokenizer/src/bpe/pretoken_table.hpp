@@ -18,8 +18,7 @@
 namespace millrace::tokenizer::detail {
 
 #if defined(__x86_64__)
-/// Two rounds of AES, after which each byte of a key has changed all others. The loops of
-/// word_batch use this form.
+/// Two rounds of AES, after which each byte depends on all bytes of the key.
 [[gnu::target("aes,sse4.1"), gnu::always_inline]] inline __m128i aes_mixed(__m128i key) noexcept {
   const __m128i once = _mm_aesenc_si128(key, key);
   return _mm_aesenc_si128(once, once);
@@ -27,14 +26,12 @@ namespace millrace::tokenizer::detail {
 template <std::size_t Words>
 [[gnu::target("aes,sse4.1")]] inline std::uint64_t aes_hash(
     const std::array<std::uint64_t, Words>& key) noexcept {
-  // Loads 8 bytes at a time. A key is often just being stored, and in such parts.
-  const auto part = [&](std::size_t i) {
-    return std::array{static_cast<long long>(key[i]), static_cast<long long>(key[i + 1])};
+  // Not one load of 16 bytes: the key is often just being stored, 8 bytes at a time.
+  const auto pair = [&](std::size_t i) {
+    return _mm_set_epi64x(static_cast<long long>(key[i + 1]), static_cast<long long>(key[i]));
   };
-  __m128i joined = _mm_set_epi64x(part(0)[1], part(0)[0]);
-  for (std::size_t i = 2; i < Words; i += 2) {
-    joined = _mm_aesenc_si128(joined, _mm_set_epi64x(part(i)[1], part(i)[0]));
-  }
+  __m128i joined = pair(0);
+  for (std::size_t i = 2; i < Words; i += 2) joined = _mm_aesenc_si128(joined, pair(i));
   return static_cast<std::uint64_t>(_mm_cvtsi128_si64(aes_mixed(joined)));
 }
 #endif
@@ -233,8 +230,8 @@ class pretoken_table {
   /// key if `found` is special, so that loops that compare keys find only words whose ids they may
   /// copy.
   ///
-  /// A word that comes early is usually a common one, and look-ups are fastest for the first word
-  /// of a line. So a new word takes the last place, and only every eighth moves the others forward.
+  /// A word that comes early is usually a common one. So a new word takes the last place of a full
+  /// line, and only every eighth drops the first word instead.
   void put(const key& word, std::uint64_t hash, const ids& found) noexcept {
     line& place = lines_[index(hash)];
     std::size_t at = 0;

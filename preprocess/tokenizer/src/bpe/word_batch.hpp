@@ -147,8 +147,8 @@ class word_batch {
   };
   static_assert(sizeof(entry) == 32);
 
-  alignas(
-      64) std::array<entry, capacity + 1> words_;  // word i is at i + 1, behind the last batch's
+  // Word i is at i + 1. At 0, only `end` is valid: where the first word begins.
+  alignas(32) std::array<entry, capacity + 1> words_;
   std::array<std::uint8_t, capacity> is_fragment_{};
   std::array<long_table::key, capacity> long_keys_;
   std::size_t size_ = 0;
