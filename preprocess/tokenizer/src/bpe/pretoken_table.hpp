@@ -102,6 +102,7 @@ struct word_key {
   std::uint64_t multiplied_hash() const noexcept {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < Words; ++i) sum += part[i] * hash_factors[i];
+    sum = (sum ^ sum >> 32) * hash_factors[0];  // so that the last byte changes low bits, too
     return sum ^ sum >> 32;
   }
 
