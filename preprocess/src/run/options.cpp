@@ -166,7 +166,9 @@ po::options_description work_group(program which) {
             "(default: these, divided among the processes that share them); does not affect the "
             "output");
   add("tokenizer-memory", value<std::int64_t>("MB"),
-      "pretoken cache per thread, in MB (default: 48); affects speed only");
+      fmt::format("pretoken cache per thread, in MB (default: {}); affects speed only",
+                  tokenizer::tokenizer::default_encoder_bytes >> 20)
+          .c_str());
   add("zstd-memory", value<std::int64_t>("MB"),
       "largest zstd window, in MB (default: 2048, or 3/4 of the memory if less)");
   add("log-interval", value<std::int64_t>("N"),

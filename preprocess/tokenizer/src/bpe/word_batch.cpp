@@ -144,7 +144,7 @@ std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) 
 // Adds word `i` to `found` if it is absent from the table for its size.
 inline void word_batch::add_if_absent(std::uint16_t i, absent_words& found) const noexcept {
   if (is_short(i)) {
-    if (short_key(i).size() > short_table::key::max_bytes) return;
+    if (short_key(i).size() > short_table::key::max_bytes) return;  // too long to merge with others
     const auto* line = static_cast<const short_table::line*>(words_[i + 1].line);
     found.shorts[found.short_count] = i;
     found.short_count += short_table::find(*line, short_key(i)) == nullptr ? 1U : 0U;
@@ -306,7 +306,6 @@ MILLRACE_FAST __attribute__((always_inline)) inline std::size_t word_batch::look
 // Zen 3 takes twice as long, probably because it knows late where ids are written.
 MILLRACE_FAST std::size_t word_batch::look_up_fast(std::size_t first,
                                                    std::int32_t*& out) const noexcept {
-  constexpr std::size_t together = 8;
   std::array<const std::byte*, together> found;
   std::size_t i = first;
   for (; i + together <= size_; i += together) {
@@ -383,7 +382,6 @@ std::size_t word_batch::look_up_fast(std::size_t first, std::int32_t*& out) cons
 // Skips eight words at a time that are in their lines.
 MILLRACE_FAST void word_batch::find_absent_fast(std::size_t first,
                                                 absent_words& found) const noexcept {
-  constexpr std::size_t together = 8;
   for (std::size_t i = first; i < size_; i += together) {
     const entry* const words = &words_[i + 1];
     if (i + together <= size_) {

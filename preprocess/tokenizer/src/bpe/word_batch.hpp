@@ -81,7 +81,7 @@ class word_batch {
   std::size_t look_up(std::size_t first, std::int32_t*& out) const noexcept;
 
   /// Indices of the words that are not in the table for their size. Excludes words that are too
-  /// long for both tables.
+  /// long for both tables, and long runs.
   struct absent_words {
     std::array<std::uint16_t, capacity> shorts;
     std::array<std::uint16_t, capacity> longs;
@@ -108,6 +108,8 @@ class word_batch {
   const long_table::key& long_key(std::size_t i) const noexcept { return long_keys_[i]; }
 
  private:
+  static constexpr std::size_t together = 8;  // words whose keys are compared before a branch
+
   // Steps of fill(): finds the ends of words and fragments, and makes their keys.
   std::size_t fill_portable(std::span<const std::size_t> ends) noexcept;
   template <leading_space Space>

@@ -59,7 +59,7 @@ class fragment_cache {
   /// Copies fragment `i` of the batch to the front table if it is not there yet. Returns false if
   /// the fragment is not cached.
   bool fetch(std::size_t i) noexcept {
-    return is_short(i)
+    return cache_.batch.is_short(i)
                ? cache_.shorts.find(cache_.batch.short_key(i), cache_.batch.short_key(i).hash()) !=
                      nullptr
                : cache_.longs.find(cache_.batch.long_key(i), cache_.batch.long_key(i).hash()) !=
@@ -95,8 +95,6 @@ class fragment_cache {
  private:
   using short_key = word_batch::short_table::key;
   using long_key = word_batch::long_table::key;
-
-  bool is_short(std::size_t i) const noexcept { return cache_.batch.is_short(i); }
 
   template <class Key, class Words>
   static answer find(Words& words, std::string_view fragment, id_buffer& ids) {

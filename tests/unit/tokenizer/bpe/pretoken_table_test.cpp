@@ -74,7 +74,7 @@ void expect_hashes_depend_on_all_bits() {
   for (std::size_t bit = 0; bit < 64 * Words; ++bit) {
     word_key<Words> other = key;
     other.part[bit / 64] ^= std::uint64_t{1} << bit % 64;
-    // The lowest six bits are the place in a line. A small table uses the ones behind them.
+    // A table ignores the lowest six bits of a hash. The next bits are the number of the line.
     EXPECT_NE(other.hash() >> 6 & 0xFFFFFF, key.hash() >> 6 & 0xFFFFFF) << bit;
     EXPECT_NE(other.multiplied_hash() >> 6 & 0xFFFF, key.multiplied_hash() >> 6 & 0xFFFF) << bit;
     EXPECT_NE(other.multiplied_hash() >> 48, key.multiplied_hash() >> 48) << bit;
