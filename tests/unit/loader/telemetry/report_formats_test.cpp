@@ -49,14 +49,16 @@ telemetry_options options() {
 TEST(ReportText, IsOneLine) {
   telemetry t(options());
   fill(t);
-  const std::string text = text_of(t.report());
+  telemetry_report report = t.report();
+  report.major_faults = 1;  // counted for real, so a busy machine may give any number
+  const std::string text = text_of(report);
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_THAT(text,
               testing::MatchesRegex(
                   "rank 5: 200 batches in [0-9.]+ ms, waited [0-9.]+ % \\(p50 [0-9.]+ .*s, p99 "
                   "[0-9.]+ ms, max [0-9.]+ ms; first batch [0-9.]+ .?s\\), ready [0-9.]+ of "
-                  "4, stalls [0-9]+ \\(storage [0-9]+ in [0-9.]+ ms\\), read 12.5 MiB, 0 major "
-                  "faults, mixture within 25.00 %"));
+                  "4, stalls [0-9]+ \\(storage [0-9]+ in [0-9.]+ ms\\), read 12.5 MiB, 1 major "
+                  "fault, mixture within 25.00 %"));
   EXPECT_EQ(text_of(telemetry().report()),
             "rank 0: 0 batches in 0 ns, waited 0.0 % (p50 0 ns, p99 0 ns, max 0 ns; first batch 0 "
             "ns), ready 0.0 of 4, stalls 0, read 0 bytes, 0 major faults");
