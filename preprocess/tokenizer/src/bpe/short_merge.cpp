@@ -33,11 +33,25 @@ bool start_portable(const pair_table& pairs, std::string_view text, short_word& 
   return lowest >= 0;
 }
 
+// The line of an open pair that is none. It holds no pair.
+constexpr pair_table::line no_line{};
+
+// Fetches no line for a pair that does not exist, as at the edges of a word. Has no branch for it.
 inline short_word::open_pair open(const pair_table& pairs, std::uint64_t pair,
                                   std::uint32_t bit) noexcept {
-  const pair_table::line* const line = &pairs.line_of(pair);
+  const auto exists = std::uintptr_t{0} - static_cast<std::uintptr_t>(bit != 0);
+  const auto none = reinterpret_cast<std::uintptr_t>(&no_line);
+  const auto first = reinterpret_cast<std::uintptr_t>(&pairs.line_of(pair));
+  const auto* const line =
+      reinterpret_cast<const pair_table::line*>(none ^ ((none ^ first) & exists));
   __builtin_prefetch(line);
   return {pair, line, bit};
+}
+
+// What is stored for the symbol of the lowest bit that is set.
+inline std::uint32_t& merge_at(short_word& word, std::uint32_t bits) noexcept {
+  static_assert(std::countr_zero(std::uint32_t{0}) == short_word::max_bytes);
+  return word.merges[std::countr_zero(bits)];
 }
 
 // Merges a symbol with the next one, and prefetches the cache lines of the two new pairs. Has no
@@ -73,13 +87,10 @@ bool merge_once_portable(const pair_table& pairs, short_word& word) noexcept {
 }
 
 void close_pairs_portable(const pair_table& pairs, short_word& word) noexcept {
-  const auto merge_at = [&](std::uint32_t bit) -> std::uint32_t& {
-    return word.merges[lowest_bit(bit)];
-  };
-  merge_at(word.merged) = pair_table::none;
-  merge_at(word.merged & (word.merged - 1)) = pair_table::none;
-  if (word.left.bit != 0) merge_at(word.left.bit) = pairs.find(word.left.pair);
-  if (word.right.bit != 0) merge_at(word.right.bit) = pairs.find(word.right.pair);
+  merge_at(word, word.merged) = pair_table::none;
+  merge_at(word, word.merged & (word.merged - 1)) = pair_table::none;
+  if (word.left.bit != 0) merge_at(word, word.left.bit) = pairs.find(word.left.pair);
+  if (word.right.bit != 0) merge_at(word, word.right.bit) = pairs.find(word.right.pair);
 }
 
 void collect_portable(short_word& word) noexcept {
@@ -246,14 +257,10 @@ MILLRACE_AVX2_INLINE std::uint32_t find_avx2(const pair_table& pairs,
 
 // Looks up the pairs that the latest merge created.
 MILLRACE_AVX2_INLINE void close_pairs_avx2(const pair_table& pairs, short_word& word) noexcept {
-  std::uint32_t nowhere = 0;
-  const auto merge_at = [&](std::uint32_t bit) {
-    return bit == 0 ? &nowhere : &word.merges[lowest_bit(bit)];
-  };
-  *merge_at(word.merged) = pair_table::none;
-  *merge_at(word.merged & (word.merged - 1)) = pair_table::none;
-  *merge_at(word.left.bit) = find_avx2(pairs, word.left);
-  *merge_at(word.right.bit) = find_avx2(pairs, word.right);
+  merge_at(word, word.merged) = pair_table::none;
+  merge_at(word, word.merged & (word.merged - 1)) = pair_table::none;
+  merge_at(word, word.left.bit) = find_avx2(pairs, word.left);
+  merge_at(word, word.right.bit) = find_avx2(pairs, word.right);
 }
 
 // Performs the next merge. Returns false if no merge applies.
@@ -343,14 +350,10 @@ inline std::uint32_t find_neon(const pair_table& pairs,
 
 // Looks up the pairs that the latest merge created.
 inline void close_pairs_neon(const pair_table& pairs, short_word& word) noexcept {
-  std::uint32_t nowhere = 0;
-  const auto merge_at = [&](std::uint32_t bit) {
-    return bit == 0 ? &nowhere : &word.merges[lowest_bit(bit)];
-  };
-  *merge_at(word.merged) = pair_table::none;
-  *merge_at(word.merged & (word.merged - 1)) = pair_table::none;
-  *merge_at(word.left.bit) = find_neon(pairs, word.left);
-  *merge_at(word.right.bit) = find_neon(pairs, word.right);
+  merge_at(word, word.merged) = pair_table::none;
+  merge_at(word, word.merged & (word.merged - 1)) = pair_table::none;
+  merge_at(word, word.left.bit) = find_neon(pairs, word.left);
+  merge_at(word, word.right.bit) = find_neon(pairs, word.right);
 }
 
 // Performs the next merge. Returns false if no merge applies.

@@ -18,8 +18,9 @@ struct short_word {
   static constexpr std::size_t most_at_once = 32;  ///< maximum for one call of merge_short
 
   alignas(64) std::uint32_t symbols[max_bytes];
-  /// The result of merging each symbol with the next symbol, or pair_table::none.
-  alignas(64) std::uint32_t merges[max_bytes];
+  /// The result of merging each symbol with the next symbol, or pair_table::none. The last element
+  /// belongs to no symbol. It takes what is stored for a symbol that does not exist.
+  alignas(64) std::uint32_t merges[max_bytes + 1];
   std::uint32_t there;   ///< one bit per symbol that is left
   std::uint32_t merged;  ///< bits of the two symbols of the latest merge
 
