@@ -151,6 +151,10 @@ byte_merges::byte_merges(const std::array<std::int32_t, 256>& byte_ids,
   if (std::ranges::max(byte_ids) <= pair_table::max_id && is_ordered(rules)) {
     ordered_.emplace(rules.size(), byte_ids);
     rules = applicable_rules(rules, tokens, *ordered_).find(reached_.own());
+    // Most rules of a converted vocabulary do not apply. A table of the others has fewer lines.
+    pair_table applicable(rules.size(), byte_ids);
+    for (const merge_rule& rule : rules) applicable.add(rule);
+    ordered_ = std::move(applicable);
   }
   all_.emplace(rules);
 }
