@@ -238,14 +238,13 @@ class byte_bpe_encoder final : public section_encoder {
   template <class Table, class KeyOf>
   void learn(two_level_table<Table>& words, std::span<const std::uint16_t> absent,
              std::string_view text, KeyOf key_of) {
-    std::array<std::string_view, short_word::most_at_once> unknown;
     std::array<std::size_t, short_word::most_at_once> places;
     std::array<std::uint64_t, short_word::most_at_once> hashes;
     std::size_t count = 0;
     const auto merge_unknown = [&] {
-      const auto results = merger_.merge_together(std::span(unknown).first(count));
+      const auto results = merger_.merge_together(std::span(unknown_).first(count));
       for (std::size_t k = 0; k < count; ++k) {
-        put(words, key_of(places[k]), hashes[k], unknown[k], {results[k].ids(), results[k].count});
+        put(words, key_of(places[k]), hashes[k], unknown_[k], {results[k].ids(), results[k].count});
       }
       count = 0;
     };
@@ -260,8 +259,8 @@ class byte_bpe_encoder final : public section_encoder {
       }
       places[count] = i;
       hashes[count] = hash;
-      unknown[count++] = word;
-      if (count == unknown.size()) merge_unknown();
+      unknown_[count++] = word;
+      if (count == unknown_.size()) merge_unknown();
     }
     merge_unknown();
   }
@@ -345,7 +344,8 @@ class byte_bpe_encoder final : public section_encoder {
   const byte_bpe_tables* model_;
   const word_splitter* splitter_;
   byte_merger merger_;
-  std::int32_t whole_ = 0;  // the token that merge() found
+  std::int32_t whole_ = 0;                                          // the token that merge() found
+  std::array<std::string_view, short_word::most_at_once> unknown_;  // words that learn() merges
   pretoken_cache cache_;
 };
 
