@@ -232,6 +232,25 @@ MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> en
   return n;
 }
 
+// Makes the keys of word `first` and of all later words, which may have any size. Most are
+// fragments.
+MILLRACE_FAST void word_batch::make_keys(std::size_t first) noexcept {
+  using key = short_table::key;
+  const auto* const lines = reinterpret_cast<const std::byte*>(shorts_->lines());
+  const std::uint64_t offsets = shorts_->offset_mask();
+  for (std::size_t i = first; i < size_; ++i) {
+    const char* const word = text_ + begin(i);
+    const std::size_t size = end(i) - begin(i);
+    if (size > key::max_bytes || text_end_ - word < std::ptrdiff_t{sizeof(key)}) [[unlikely]] {
+      make_key(i);
+      continue;
+    }
+    entry& to = words_[i + 1];
+    to.line = lines + (put_key(word, size, to.short_key) & offsets);
+    __builtin_prefetch(to.line);
+  }
+}
+
 template <leading_space Space>
 std::size_t word_batch::fill_in_one_pass(std::span<const std::size_t> ends) noexcept {
   std::size_t i = 0;
@@ -240,7 +259,7 @@ std::size_t word_batch::fill_in_one_pass(std::span<const std::size_t> ends) noex
     if (i == ends.size()) return i;
     const std::size_t first = size_;
     const bool is_whole = cut_one(ends[i]);
-    for (std::size_t word = first; word < size_; ++word) make_key(word);
+    make_keys(first);
     if (!is_whole) return i;
     ++i;
   }

@@ -121,6 +121,7 @@ class word_batch {
   bool add_fragment(std::size_t cut, std::size_t end) noexcept;
   void add(std::size_t end, bool is_fragment) noexcept;
   void make_key(std::size_t i) noexcept;
+  void make_keys(std::size_t first) noexcept;
   bool is_short_run(const char* word, std::size_t size) const noexcept;
   bool copy_ids(std::size_t i, std::int32_t*& to) const noexcept;
   template <class Ids>
