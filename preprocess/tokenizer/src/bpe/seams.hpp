@@ -65,19 +65,22 @@ class seam_finder {
   struct run {
     static constexpr std::size_t max_characters = 32;
     static constexpr std::size_t character_bytes = 3;
+    std::size_t characters = 0;
     /// Bit i is set if there is a seam between character i and character i + 1.
     std::uint32_t seams = 0;
+
+    std::size_t size_bytes() const noexcept { return characters * character_bytes; }
   };
   /// Finds all seams of the run at once. Does not branch on each seam, because the positions of
   /// seams are unpredictable.
   /// @pre word is valid UTF-8
   run first_run(std::string_view word) const noexcept {
-    const std::size_t characters =
-        std::min(word.size() / run::character_bytes, run::max_characters);
-    run found;
-    if (characters < 2 || byte(word[0]) >> 4 != 0xE) return found;
+    const std::size_t most = std::min(word.size() / run::character_bytes, run::max_characters);
+    if (most == 0 || byte(word[0]) >> 4 != 0xE) return {};
+    std::uint32_t seams = 0;
     std::uint32_t left = three_bytes(word, 0);
-    for (std::size_t i = 1; i < characters; ++i) {
+    std::size_t i = 1;
+    for (; i < most; ++i) {
       const std::size_t at = i * run::character_bytes;
       if (byte(word[at]) >> 4 != 0xE) break;
       const std::uint32_t right = three_bytes(word, at);
@@ -85,10 +88,10 @@ class seam_finder {
                                   bit(right_parts_, of_part(left, byte(word[at]))) |
                                   bit(left_parts_, of_part(right, byte(word[at - 1]))) |
                                   bit(both_parts_, byte(word[at - 1]) << 8 | byte(word[at]));
-      found.seams |= (cross ^ 1) << (i - 1);
+      seams |= (cross ^ 1) << (i - 1);
       left = right;
     }
-    return found;
+    return {i, seams};
   }
 
  private:

@@ -38,11 +38,16 @@ bool word_batch::cut_long(std::size_t end) noexcept {
   while (words_[size_].end < end) {
     const std::size_t begin = words_[size_].end;
     const auto run = seams_->first_run(rest());
-    if (run.seams == 0 && !add_fragment(begin + seams_->fragment_size(rest()), end)) return false;
+    const bool is_last = begin + run.size_bytes() == end;
+    if (run.seams == 0 && !is_last) {
+      if (!add_fragment(begin + seams_->fragment_size(rest()), end)) return false;
+      continue;
+    }
     for (std::uint32_t seams = run.seams; seams != 0; seams &= seams - 1) {
       const auto last = static_cast<std::size_t>(std::countr_zero(seams));
       if (!add_fragment(begin + (last + 1) * seam_finder::run::character_bytes, end)) return false;
     }
+    if (is_last && !add_fragment(end, end)) return false;
   }
   inside_word_ = false;
   return true;
