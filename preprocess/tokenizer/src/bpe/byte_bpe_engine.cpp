@@ -373,7 +373,7 @@ class byte_bpe_engine final : public section_engine {
 
   std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
     shared_pretoken_cache& shared =
-        shared_.get([this](shared_pretoken_cache& all) { model_.enter_tokens(all); });
+        shared_.get(cache_bytes, [this](shared_pretoken_cache& all) { model_.enter_tokens(all); });
     return std::make_unique<byte_bpe_encoder>(model_, *splitter_, set_, cache_bytes, shared);
   }
 

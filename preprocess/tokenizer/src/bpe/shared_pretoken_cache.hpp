@@ -143,25 +143,31 @@ struct shared_pretoken_cache {
 /// because an engine that only decodes does not need it.
 class shared_pretoken_cache_on_demand {
  public:
-  explicit shared_pretoken_cache_on_demand(std::size_t cache_bytes) : cache_bytes_(cache_bytes) {}
+  explicit shared_pretoken_cache_on_demand(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
   /// Returns the cache. The first call creates and fills it. Any thread may call this.
-  /// @param fill  (shared_pretoken_cache&): adds the initial words
+  /// @param encoder_bytes  size of the cache of the encoder that it is for. For little text, both
+  /// are
+  ///                       small, because new pages can take longer than the text.
+  /// @param fill           (shared_pretoken_cache&): adds the initial words
   template <class Fill>
-  shared_pretoken_cache& get(Fill&& fill) const {
+  shared_pretoken_cache& get(std::size_t encoder_bytes, Fill&& fill) const {
     std::call_once(once_, [&] {
-      auto made = std::make_unique<shared_pretoken_cache>(cache_bytes_);
+      auto made = std::make_unique<shared_pretoken_cache>(
+          std::min(most_bytes_, std::max(encoder_bytes, bytes_of_vocabulary)));
       fill(*made);
       tables_ = std::move(made);
     });
     return *tables_;
   }
-  shared_pretoken_cache& get() const {
-    return get([](shared_pretoken_cache&) {});
+  shared_pretoken_cache& get(std::size_t encoder_bytes) const {
+    return get(encoder_bytes, [](shared_pretoken_cache&) {});
   }
 
  private:
-  std::size_t cache_bytes_;
+  static constexpr std::size_t bytes_of_vocabulary = std::size_t{12} << 20;  // 260,000 short words
+
+  std::size_t most_bytes_;
   mutable std::once_flag once_;
   mutable std::unique_ptr<shared_pretoken_cache> tables_;
 };

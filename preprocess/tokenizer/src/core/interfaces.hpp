@@ -145,8 +145,9 @@ class section_engine {
 
 /// Settings that affect the speed and the memory of an engine, but never its ids.
 struct engine_tuning {
-  /// Size in bytes of the pretoken cache that all encoders of the engine share. It holds the ids of
-  /// words. The cache is created with the first encoder.
+  /// Largest size in bytes of the pretoken cache that all encoders of the engine share. It holds
+  /// the ids of words. The cache is created with the first encoder, and is about as large as that
+  /// one's.
   std::size_t shared_bytes = std::size_t{48} << 20;
   instruction_set set = best_instruction_set();
 };

@@ -179,7 +179,8 @@ class unit_engine final : public section_engine {
       : parts_(std::move(parts)), plain_(parts_), set_(tuning.set), shared_(tuning.shared_bytes) {}
 
   std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
-    return std::make_unique<unit_encoder>(parts_, plain_, cache_bytes, shared_.get(), set_);
+    return std::make_unique<unit_encoder>(parts_, plain_, cache_bytes, shared_.get(cache_bytes),
+                                          set_);
   }
 
   // Whether a unit ends at a place depends only on the two characters next to that place, except in

@@ -64,7 +64,7 @@ class bpe_encoder final : public section_encoder {
   bpe_encoder(const bpe_tables& model, std::size_t cache_bytes)
       : model_(&model),
         merger_(model.merges, model.tuning.set),
-        cache_(cache_bytes, model.shared.get(), model.tuning.set) {
+        cache_(cache_bytes, model.shared.get(cache_bytes), model.tuning.set) {
     if (!model.merges.spaces_merge_last()) return;
     for (std::size_t i = 0; i < fragment_cache::max_bytes; ++i) {
       const auto ids = i == 0 ? std::span<const std::int32_t>() : merge(std::string(i, ' '));

@@ -53,7 +53,7 @@ class unigram_encoder final : public section_encoder {
   unigram_encoder(const unigram_tables& model, std::size_t cache_bytes)
       : model_(&model),
         lattice_(model.pieces),
-        cache_(cache_bytes, model.shared.get(), model.tuning.set) {}
+        cache_(cache_bytes, model.shared.get(cache_bytes), model.tuning.set) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     if (part.text.size() >= unigram_lattice::max_bytes) return too_long(part.text);

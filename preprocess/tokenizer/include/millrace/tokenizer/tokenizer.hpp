@@ -147,8 +147,9 @@ class tokenizer {
 
   std::unique_ptr<encoder> make_encoder() const { return make_encoder(default_encoder_bytes); }
   /// @param cache_bytes  size of the encoder's pretoken cache, to within a few KiB. It affects only
-  ///                     speed. The memory for encoding a text is extra, and so is the cache of up
-  ///                     to 48 MiB that all encoders share.
+  ///                     speed. The memory for encoding a text is extra, and so is the cache that
+  ///                     all encoders share: as large as that of the first encoder, but from 12
+  ///                     to 48 MiB.
   virtual std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
   /// Number of ids, including added tokens. Ids range from 0 to vocab_size() - 1. This number
