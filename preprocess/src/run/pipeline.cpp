@@ -254,19 +254,6 @@ void run_in_progress::drop_duplicates() {
   }
 }
 
-// The size of each encoder's cache: at most that of the text, because a cache is filled with new
-// pages, which on a virtual machine can take longer than to encode as much text.
-std::size_t cache_bytes_for(const run_options& options) {
-  std::uint64_t text_bytes = 0;
-  for (const input_file& file : options.inputs) {
-    const bool known = file.regular && file.compressed_with == compression::none;
-    if (!known || text_bytes > options.tokenizer_bytes) return options.tokenizer_bytes;
-    text_bytes += file.size_bytes;
-  }
-  constexpr std::uint64_t least = std::uint64_t{1} << 20;
-  return std::min<std::size_t>(options.tokenizer_bytes, std::max(text_bytes, least));
-}
-
 }  // namespace
 
 encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
@@ -278,7 +265,7 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                       .sentences = options.sentences,
                       .conversations = options.conversations,
                       .giant_bytes = options.limits.giant_bytes,
-                      .tokenizer_bytes = cache_bytes_for(options)};
+                      .tokenizer_bytes = options.encoder_cache_bytes()};
   out.marks = options.most_tokens.has_value();
   out.digests = options.needs_digests();
   if (options.fim) {

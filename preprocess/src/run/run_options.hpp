@@ -41,7 +41,7 @@ struct run_options {
   int workers = 1;  ///< `--workers`: number of threads that all stages share
   /// Number of processors that this process may use, which is the most threads; 0: not known.
   int cores = 0;
-  /// `--tokenizer-memory`: size in bytes of the pretoken cache of each thread's encoder.
+  /// `--tokenizer-memory`: largest size in bytes of the pretoken cache of each thread's encoder.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   bool overwrite = false;  ///< `--overwrite`
   bool resume = false;     ///< `--resume`
@@ -106,6 +106,18 @@ struct run_options {
   /// Number of threads. More threads than processors would displace each other's caches: 16 on 2
   /// processors need 1.6 times the time of 2.
   int threads() const noexcept { return cores == 0 ? workers : std::min(workers, cores); }
+
+  /// Size in bytes of each encoder's pretoken cache: at most that of all inputs, if that is known.
+  /// The pages of a larger cache can take longer to get than such a small text takes to encode.
+  std::size_t encoder_cache_bytes() const noexcept {
+    std::uint64_t text_bytes = std::uint64_t{1} << 20;  // too little to matter
+    for (const input_file& file : inputs) {
+      const bool is_plain = file.regular && file.compressed_with == compression::none;
+      if (!is_plain || text_bytes >= tokenizer_bytes) return tokenizer_bytes;
+      text_bytes += file.size_bytes;
+    }
+    return std::min<std::uint64_t>(tokenizer_bytes, text_bytes);
+  }
 
   /// Maximum number of blocks in flight.
   std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -215,6 +216,28 @@ TEST(RunOptions, HaveNoMoreThreadsThanProcessors) {
   EXPECT_EQ(options.threads(), 2);
   options.workers = 1;
   EXPECT_EQ(options.threads(), 1);
+}
+
+TEST(RunOptions, HaveNoLargerCachesThanTheText) {
+  constexpr std::size_t mebibyte = std::size_t{1} << 20;
+  const auto with_files = [](const std::vector<std::uint64_t>& sizes) {
+    run_options options;
+    options.tokenizer_bytes = 40 * mebibyte;
+    for (const std::uint64_t size : sizes) {
+      options.inputs.push_back({.path = "in.jsonl", .size_bytes = size, .regular = true});
+    }
+    return options;
+  };
+  EXPECT_EQ(with_files({10 * mebibyte, 5 * mebibyte}).encoder_cache_bytes(), 16 * mebibyte);
+  EXPECT_EQ(with_files({10 * mebibyte, 50 * mebibyte}).encoder_cache_bytes(), 40 * mebibyte);
+  EXPECT_EQ(with_files({100}).encoder_cache_bytes(), mebibyte + 100);
+
+  run_options compressed = with_files({100, 100});
+  compressed.inputs[1].compressed_with = compression::gzip;
+  EXPECT_EQ(compressed.encoder_cache_bytes(), 40 * mebibyte) << "the size of the text is not known";
+  run_options pipe = with_files({100, 0});
+  pipe.inputs[1].regular = false;
+  EXPECT_EQ(pipe.encoder_cache_bytes(), 40 * mebibyte);
 }
 
 }  // namespace
