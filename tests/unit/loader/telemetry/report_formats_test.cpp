@@ -25,9 +25,9 @@ namespace millrace::loader {
 namespace {
 
 constexpr std::int64_t microsecond = 1'000;
+constexpr std::int64_t batch_bytes = 65'536;
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 const std::string odd_name = "a \"quoted\\ name\",\nin \xc3\xa9 two lines";
 
@@ -37,7 +37,7 @@ void fill(telemetry& t) {
     return test::simulated_times{2 * microsecond, m % 10 == 9 ? 3'000 * microsecond : 0,
                                  30 * microsecond, 10 * microsecond, 400 * microsecond};
   });
-  t.producer().bytes_read(200 * 65'536);
+  t.producer().bytes_read(200 * batch_bytes);
   t.served(0, 300);
   t.served(1, 100);
 }
@@ -85,11 +85,11 @@ TEST(ReportJson, HoldsEveryFigure) {
   EXPECT_GT(number("/stalls/storage/stalls"), 0);
   EXPECT_EQ(number("/stalls/storage/waited_ns"), report.stalls[0].waited_ns);
   EXPECT_EQ(number("/stalls/consumer/stalls"), 0);
-  EXPECT_EQ(number("/stages/gather/total_ns"), 200 * 30 * microsecond);
+  EXPECT_EQ(number("/stages/gather/total_ns"), 200 * (30 * microsecond));
   EXPECT_EQ(number("/stages/storage/count"), 20);
   EXPECT_EQ(number("/slots"), 4);
   EXPECT_EQ(json.at_pointer("/times_ready").get_array().size(), 5);
-  EXPECT_EQ(number("/bytes"), 200 * 65'536);
+  EXPECT_EQ(number("/bytes"), 200 * batch_bytes);
   EXPECT_EQ(number("/major_faults"), report.major_faults);
   EXPECT_DOUBLE_EQ(json.at_pointer("/data_wait_share").get_double(), report.data_wait_share());
   EXPECT_DOUBLE_EQ(json.at_pointer("/mixture_error").get_double(), 0.25);
@@ -160,7 +160,7 @@ TEST(ReportPrometheus, IsTheTextFormat) {
 
   EXPECT_EQ(found.samples.at("millrace_loader_batches_total{rank=\"5\"}"), 200);
   EXPECT_EQ(found.types.at("millrace_loader_batches_total"), "counter");
-  EXPECT_EQ(found.samples.at("millrace_loader_bytes_total{rank=\"5\"}"), 200 * 65'536);
+  EXPECT_EQ(found.samples.at("millrace_loader_bytes_total{rank=\"5\"}"), 200 * batch_bytes);
   EXPECT_NEAR(found.samples.at("millrace_loader_data_wait_ratio{rank=\"5\"}"),
               report.data_wait_share(), 1e-12);
   EXPECT_EQ(found.samples.at("millrace_loader_stalls_total{rank=\"5\",cause=\"storage\"}"),
