@@ -149,12 +149,14 @@ byte_merges::byte_merges(const std::array<std::int32_t, 256>& byte_ids,
   // Drop rules whose result has no bytes, because no text produces that token.
   std::erase_if(rules, [&](const merge_rule& rule) { return !tokens.has(rule.result); });
   if (std::ranges::max(byte_ids) <= pair_table::max_id && is_ordered(rules)) {
-    ordered_.emplace(rules.size(), byte_ids);
+    const std::size_t given = rules.size();
+    ordered_.emplace(given, byte_ids);
     rules = applicable_rules(rules, tokens, *ordered_).find(reached_.own());
-    // Most rules of a converted vocabulary do not apply. A table of the others has fewer lines.
-    pair_table applicable(rules.size(), byte_ids);
-    for (const merge_rule& rule : rules) applicable.add(rule);
-    ordered_ = std::move(applicable);
+    if (rules.size() < given) {  // as in converted vocabularies: a table of the others is smaller
+      pair_table applicable(rules.size(), byte_ids);
+      for (const merge_rule& rule : rules) applicable.add(rule);
+      ordered_ = std::move(applicable);
+    }
   }
   all_.emplace(rules);
 }
