@@ -11,9 +11,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "run/pipeline.hpp"
 #include "run/run_options.hpp"
 #include "run/usable_resources.hpp"
 #include "support/paths.hpp"
+#include "support/tokenizers.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -228,7 +230,9 @@ TEST(RunOptions, HaveNoLargerCachesThanTheText) {
     }
     return options;
   };
-  EXPECT_EQ(with_files({10 * mebibyte, 5 * mebibyte}).encoder_cache_bytes(), 16 * mebibyte);
+  const run_options small = with_files({10 * mebibyte, 5 * mebibyte});
+  EXPECT_EQ(small.encoder_cache_bytes(), 16 * mebibyte);
+  EXPECT_EQ(encoder_options_of(*test::byte_tokenizer(), small).tokenizer_bytes, 16 * mebibyte);
   EXPECT_EQ(with_files({10 * mebibyte, 50 * mebibyte}).encoder_cache_bytes(), 40 * mebibyte);
   EXPECT_EQ(with_files({100}).encoder_cache_bytes(), mebibyte + 100);
 
