@@ -98,6 +98,13 @@ class fake_cuda : public fake_runtime {
     const std::scoped_lock lock(world_.mutex);
     kernels_refused_ = code;
   }
+  /// Makes the first `cudaEventQuery` after each recording of an event answer that the event has
+  /// not completed, even if it just has. A program that asks before it waits must then wait, on a
+  /// machine of any speed.
+  void answer_queries_late() {
+    const std::scoped_lock lock(world_.mutex);
+    late_queries_ = true;
+  }
   /// Simulates the end of the process: every call fails, as in destructors of static objects.
   void unload() {
     const std::scoped_lock lock(world_.mutex);

@@ -278,7 +278,10 @@ class fake_runtime : public runtime_state {
     }
     if (const int code = captures_.refuse_wait_for(which); code != 0) return log_.refuse(code);
     const std::shared_ptr<event_mark>& mark = found->second->mark;
-    if (mark != nullptr && !mark->happened) return log_.refuse(not_ready);
+    const bool first = mark != nullptr && !std::exchange(mark->queried, true);
+    if (mark != nullptr && (!mark->happened || (first && late_queries_))) {
+      return log_.refuse(not_ready);
+    }
     if (mark != nullptr) world_.clocks.reach(mark->time.reached);
     return log_.refuse(world_.broken);
   }

@@ -198,6 +198,7 @@ class runtime_state : public capture_terms {
   bool unloading_ = false;
   bool one_queue_ = false;
   int kernels_refused_ = 0;
+  bool late_queries_ = false;
   std::set<int> loaded_;
   std::vector<std::string> loaded_by_;
   std::set<int> contexts_;
