@@ -29,22 +29,32 @@ seam_finder::seam_finder(const token_table& tokens) : pairs_((std::size_t{1} << 
 }
 
 // Records the character that ends at offset `at` of `token` together with the character that begins
-// there. If `token` contains only a part of one of these characters, records that part.
+// there. `token` may contain only a part of one of these characters or of both.
 void seam_finder::add(std::string_view token, std::size_t at) {
   std::size_t begin = at - 1;
   while (begin > 0 && is_continuation(token[begin])) --begin;
   std::size_t end = at + 1;
   while (end < token.size() && is_continuation(token[end])) ++end;
-  const std::string_view left = token.substr(begin, at - begin);
-  const std::string_view right = token.substr(at, end - at);
-  if (is_whole(left) && is_whole(right)) {
-    set(pairs_, of_pair(code_point_at(left, 0).value, code_point_at(right, 0).value));
-  } else if (is_whole(left)) {
-    set(right_parts_, of_part(code_point_at(left, 0).value, byte(right.front())));
-  } else if (is_whole(right)) {
-    set(left_parts_, of_part(code_point_at(right, 0).value, byte(left.back())));
+  const std::uint32_t right = character_at(token.data(), at, end).bytes;
+  const bool right_is_whole = is_whole(token.substr(at, end - at));
+  if (const std::string_view left = token.substr(begin, at - begin); is_whole(left)) {
+    const std::uint32_t left_hash = hash(character_at(left.data(), 0, left.size()).bytes);
+    if (right_is_whole) {
+      pairs_[word_of(left_hash, right)] |= std::uint64_t{1} << bit_of(right);
+      return;
+    }
+    for (const std::uint32_t second : {0x00U, 0x10U, 0x20U, 0x30U}) {
+      pairs_[word_of(left_hash, (right & 0xFF) | second << 8)] = ~std::uint64_t{0};
+    }
   } else {
-    set(both_parts_, byte(left.back()) << 8 | byte(right.front()));
+    const std::uint64_t last_byte = std::uint64_t{1} << byte(token[at - 1]) % 64;
+    if (right_is_whole) {
+      right_[index_of(right)] |= last_byte;
+      return;
+    }
+    for (std::uint32_t third = 0; third < 64; ++third) {
+      right_[index_of((right & 0xFF) | third << 16)] |= last_byte;
+    }
   }
 }
 

@@ -16,41 +16,26 @@ inline void word_batch::add(std::size_t end, bool is_fragment) noexcept {
   words_[++size_].end = end;
 }
 
-// Adds the fragment that ends at `cut`. `end` is the end of the whole word. Returns false if the
-// batch is full.
-inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept {
-  if (size_ == capacity) return false;
-  inside_word_ |= cut < end;
-  add(cut, inside_word_);
-  return true;
-}
-
 // Adds the long word that ends at `end`, cut at its seams. Returns false if the batch fills up
 // before the whole word is added.
+// @pre the batch is not full
 bool word_batch::cut_long(std::size_t end) noexcept {
-  const auto rest = [&] {
-    return std::string_view(text_ + words_[size_].end, end - words_[size_].end);
-  };
-  if (!inside_word_ && (seams_ == nullptr || !seam_finder::pays_for(rest()))) {
+  const std::size_t begin = words_[size_].end;
+  if (!inside_word_ &&
+      (seams_ == nullptr || !seam_finder::pays_for({text_ + begin, end - begin}))) {
     add(end, false);
     return true;
   }
-  while (words_[size_].end < end) {
-    const std::size_t begin = words_[size_].end;
-    const auto run = seams_->first_run(rest());
-    const bool is_last = begin + run.size_bytes() == end;
-    if (run.seams == 0 && !is_last) {
-      if (!add_fragment(begin + seams_->fragment_size(rest()), end)) return false;
-      continue;
-    }
-    for (std::uint32_t seams = run.seams; seams != 0; seams &= seams - 1) {
-      const auto last = static_cast<std::size_t>(std::countr_zero(seams));
-      if (!add_fragment(begin + (last + 1) * seam_finder::run::character_bytes, end)) return false;
-    }
-    if (is_last && !add_fragment(end, end)) return false;
-  }
-  inside_word_ = false;
-  return true;
+  entry* const fragments = &words_[size_ + 1];
+  const std::size_t count =
+      seams_->cut(text_, begin, end, capacity - size_,
+                  [&](std::size_t i) -> std::size_t& { return fragments[i].end; });
+  const bool is_whole = fragments[count - 1].end == end;
+  const bool are_fragments = inside_word_ || count > 1 || !is_whole;
+  std::fill_n(&is_fragment_[size_], count, are_fragments ? 1 : 0);
+  size_ += count;
+  inside_word_ = !is_whole;
+  return is_whole;
 }
 
 // Adds the word that ends at `end`, which may have any size. Returns false if the batch fills up

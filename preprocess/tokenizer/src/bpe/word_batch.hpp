@@ -118,7 +118,6 @@ class word_batch {
   std::size_t add_shorts(std::span<const std::size_t> ends) noexcept;
   bool cut_one(std::size_t end) noexcept;
   bool cut_long(std::size_t end) noexcept;
-  bool add_fragment(std::size_t cut, std::size_t end) noexcept;
   void add(std::size_t end, bool is_fragment) noexcept;
   void make_key(std::size_t i) noexcept;
   void make_keys(std::size_t first) noexcept;
