@@ -144,8 +144,16 @@ template <class Matcher>
                                                     std::string_view section, std::size_t at,
                                                     mask varied,
                                                     const kind_tables& tables) noexcept {
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(section.data()) + at;
+  const std::size_t left = section.size() - at;
   for (; varied != 0; varied &= varied - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(varied));
+    if (bytes[i] >> 4 == 0xE && i + 2 < left) [[likely]] {
+      // The bits that tell the bytes of a character from others add up to a constant.
+      const unsigned sum = (bytes[i] << 12U) + (bytes[i + 1] << 6U) + bytes[i + 2];
+      each[i] = tables.by_point[static_cast<std::uint16_t>(sum - 0xE2080)];
+      continue;
+    }
     const std::uint32_t point = code_point_at(section, at + i).value;
     each[i] = point < tables.by_point.size()
                   ? tables.by_point[point]
