@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/space_guard.hpp"
 
+#include <cstdint>
 #include <iostream>
 
+#include <millrace/error.hpp>
+#include <millrace/io/atomic_file.hpp>
+
+#include "output/disk_room.hpp"
 #include "support/child_process.hpp"
 #include "support/resume_fault.hpp"
 #include "support/small_disk.hpp"
@@ -146,6 +151,25 @@ TEST_F(SpaceGuard, RefusesNoDiskForALineThatIsNearlyAll) {
     const auto result = run({}, {});
     ASSERT_EQ(result.status, 0) << result.err;
     expect_files(wanted);
+    ASSERT_EQ(::umount(out().c_str()), 0);
+  });
+}
+
+// A file system in memory fills reserved space with zeros, which takes as long as writing it.
+TEST_F(SpaceGuard, ReservesNothingInMemoryButComparesWithWhatIsFree) {
+  expect_in_child([&] {
+    ASSERT_TRUE(test::mount_memory(out(), "size=8m"));
+    {
+      io::atomic_file file(out() / "x");
+      const auto reserve = [&](std::uint64_t bytes) {
+        const room_claim claim{&file, bytes};
+        reserve_all({&claim, 1}, out(), "a file", "free some");
+      };
+      const std::uintmax_t before = fs::space(out()).available;
+      reserve(6 << 20);
+      EXPECT_EQ(fs::space(out()).available, before);
+      EXPECT_THROW(reserve(9 << 20), error);
+    }
     ASSERT_EQ(::umount(out().c_str()), 0);
   });
 }
