@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <tuple>
 #include <vector>
 
@@ -149,15 +151,23 @@ void compose(std::vector<Mark>& points, Joined joined) {
   points.resize(size);
 }
 
-// Skips ASCII bytes, 64 at a time, in a loop that the compiler can vectorize. Returns the offset
-// where it stops.
-std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
-  constexpr std::size_t step = 64;
-  for (; text.size() - at >= step; at += step) {
-    unsigned char any = 0;
-    for (std::size_t i = 0; i < step; ++i) any |= static_cast<unsigned char>(text[at + i]);
-    if (any >= 0x80) break;
+// The number of bytes that are looked at together.
+constexpr std::size_t step = 64;
+
+// True if the `step` bytes from `begin` are ASCII.
+bool is_ascii_step(const char* begin) noexcept {
+  std::uint64_t any = 0;
+  for (std::size_t i = 0; i < step; i += sizeof any) {
+    std::uint64_t eight;
+    std::memcpy(&eight, begin + i, sizeof eight);
+    any |= eight;
   }
+  return (any & 0x8080808080808080) == 0;
+}
+
+// Skips steps of ASCII bytes. Returns the offset where it stops.
+std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
+  while (text.size() - at >= step && is_ascii_step(text.data() + at)) at += step;
   return at;
 }
 
@@ -195,9 +205,9 @@ constexpr signed char may_be_unstable_in_nfc(signed char byte, signed char secon
 }
 
 std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
-  constexpr std::size_t step = 64;
   std::size_t end = at;
   for (; text.size() - end >= step + 2; end += step) {
+    if (is_ascii_step(text.data() + end)) continue;
     signed char any = 0;
     for (std::size_t i = end; i < end + step; ++i) {
       const auto byte = [&](std::size_t k) { return static_cast<signed char>(text[k]); };
