@@ -91,16 +91,19 @@ inline void word_batch::make_key(std::size_t i) noexcept {
   __builtin_prefetch(line);
 }
 
-// Copies ids of the overflow cache, unless there are none, or more than max_ids() allows.
-inline bool word_batch::copy_overflow(std::span<const std::int32_t> ids,
-                                      std::int32_t*& to) noexcept {
-  if (ids.data() == nullptr || ids.size() > long_table::key::max_bytes) return false;
+// Copies ids of the overflow cache for word `i`, unless there are none, or more than max_ids()
+// allows for.
+inline bool word_batch::copy_overflow(std::size_t i, std::span<const std::int32_t> ids,
+                                      std::int32_t*& to) const noexcept {
+  const std::size_t most = std::max(long_table::key::max_bytes, end(i) - words_[i].end);
+  if (ids.data() == nullptr || ids.size() > most) return false;
   to = std::copy(ids.begin(), ids.end(), to);
   return true;
 }
 
 template <class Ids>
-inline bool word_batch::copy_found(const Ids* found, std::int32_t*& to) const noexcept {
+inline bool word_batch::copy_found(std::size_t i, const Ids* found,
+                                   std::int32_t*& to) const noexcept {
   if (found == nullptr) return false;
   if (!found->is_special()) {
     found->copy_to(to);
@@ -108,7 +111,7 @@ inline bool word_batch::copy_found(const Ids* found, std::int32_t*& to) const no
     return true;
   }
   if (!found->is_elsewhere()) return false;
-  return copy_overflow(overflow_->ids_at(found->place()), to);
+  return copy_overflow(i, overflow_->ids_at(found->place()), to);
 }
 
 // Writes the ids of word `i` to `to` and advances it. Returns false if the word is not in the
@@ -116,13 +119,13 @@ inline bool word_batch::copy_found(const Ids* found, std::int32_t*& to) const no
 bool word_batch::copy_ids(std::size_t i, std::int32_t*& to) const noexcept {
   if (is_short(i)) {
     const auto* line = static_cast<const short_table::line*>(words_[i + 1].line);
-    return copy_found(short_table::find(*line, short_key(i)), to);
+    return copy_found(i, short_table::find(*line, short_key(i)), to);
   }
   if (words_[i + 1].line == &no_line) {
-    return copy_overflow(overflow_->find({text_ + begin(i), end(i) - begin(i)}), to);
+    return copy_overflow(i, overflow_->find({text_ + begin(i), end(i) - begin(i)}), to);
   }
   const auto* line = static_cast<const long_table::line*>(words_[i + 1].line);
-  return copy_found(long_table::find(*line, long_keys_[i]), to);
+  return copy_found(i, long_table::find(*line, long_keys_[i]), to);
 }
 
 std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) const noexcept {

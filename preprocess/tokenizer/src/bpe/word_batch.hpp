@@ -73,7 +73,9 @@ class word_batch {
   std::size_t size() const noexcept { return size_; }
 
   /// Upper bound on the number of ids that look_up writes in one call.
-  std::size_t max_ids() const noexcept { return size_ * (long_table::key::max_bytes + 1); }
+  std::size_t max_ids() const noexcept {
+    return size_ * (long_table::key::max_bytes + 1) + words_[size_].end - words_[0].end;
+  }
 
   /// Writes the ids of word `first` and of all later words to `out`, and advances `out`. Stops at
   /// the first word that is not in the tables or needs special handling.
@@ -124,8 +126,9 @@ class word_batch {
   bool is_short_run(const char* word, std::size_t size) const noexcept;
   bool copy_ids(std::size_t i, std::int32_t*& to) const noexcept;
   template <class Ids>
-  bool copy_found(const Ids* found, std::int32_t*& to) const noexcept;
-  static bool copy_overflow(std::span<const std::int32_t> ids, std::int32_t*& to) noexcept;
+  bool copy_found(std::size_t i, const Ids* found, std::int32_t*& to) const noexcept;
+  bool copy_overflow(std::size_t i, std::span<const std::int32_t> ids,
+                     std::int32_t*& to) const noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_fast(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_each(std::size_t i, std::size_t end, std::int32_t*& out) const noexcept;
