@@ -155,6 +155,18 @@ void word_batch::find_absent_portable(std::size_t first, absent_words& found) co
 #if defined(__x86_64__)
 #define MILLRACE_FAST __attribute__((target("avx2,bmi,bmi2,aes")))
 
+// The result of short_key.hash(), which these functions cannot inline.
+MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t hash_of(__m128i key) noexcept {
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(aes_mixed(key)));
+}
+
+MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t put_run_key(
+    char byte, std::size_t size, word_batch::short_table::key& to) noexcept {
+  to = word_batch::short_table::key::of_run(byte, size);
+  return hash_of(
+      _mm_set_epi64x(static_cast<long long>(to.part[1]), static_cast<long long>(to.part[0])));
+}
+
 // Makes the key of a short word, where 16 bytes can be read.
 // @return its hash
 MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t put_key(
@@ -165,7 +177,7 @@ MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t put_key(
   word = _mm_and_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.bytes.data())));
   word = _mm_or_si128(word, _mm_load_si128(reinterpret_cast<const __m128i*>(form.size.data())));
   _mm_store_si128(reinterpret_cast<__m128i*>(&to), word);
-  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(aes_mixed(word)));
+  return hash_of(word);
 }
 #else
 #define MILLRACE_FAST
@@ -174,6 +186,11 @@ MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t put_key(
 inline std::uint64_t put_key(const char* text, std::size_t size,
                              word_batch::short_table::key& to) noexcept {
   to = word_batch::short_table::key::of(text, size, sizeof to);
+  return to.multiplied_hash();
+}
+inline std::uint64_t put_run_key(char byte, std::size_t size,
+                                 word_batch::short_table::key& to) noexcept {
+  to = word_batch::short_table::key::of_run(byte, size);
   return to.multiplied_hash();
 }
 #endif
@@ -205,8 +222,7 @@ MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> en
     std::uint64_t hash;
     if (size > key::max_bytes) [[unlikely]] {
       if (!is_short_run(text + begin, size)) break;
-      to.short_key = key::of_run(text[begin], size);
-      hash = to.short_key.hash();
+      hash = put_run_key(text[begin], size, to.short_key);
     } else {
       std::size_t from = begin;
       if constexpr (Space == leading_space::is_none) {
