@@ -49,11 +49,11 @@ void seam_finder::add(std::string_view token, std::size_t at) {
   } else {
     const std::uint64_t last_byte = std::uint64_t{1} << byte(token[at - 1]) % 64;
     if (right_is_whole) {
-      right_[index_of(right)] |= last_byte;
+      last_bytes_[index_of(right)] |= last_byte;
       return;
     }
     for (std::uint32_t third = 0; third < 64; ++third) {
-      right_[index_of((right & 0xFF) | third << 16)] |= last_byte;
+      last_bytes_[index_of((right & 0xFF) | third << 16)] |= last_byte;
     }
   }
 }

@@ -33,7 +33,7 @@ class seam_finder {
   template <class Io, class Self>
   static void fields(Io& io, Self& self) {
     io(self.pairs_);
-    io(self.right_);
+    io(self.last_bytes_);
   }
 
   /// True if looking for seams in `word` is worthwhile: one of its first two bytes begins a
@@ -107,31 +107,34 @@ class seam_finder {
   }
 
   static std::uint32_t hash(std::uint32_t character) noexcept { return character * factor; }
-  // A pair is stored in a word that depends on the left character and on 8 + 2 bits of the right
-  // one, so that a token with a left character and the first byte of a right one takes few words.
+
+  // Where the bit of a pair of whole characters is. The word depends on the left character and on
+  // 10 bits of the right one, 8 of which are its first byte. So a token that ends inside the right
+  // character fills four words.
   static std::uint32_t word_of(std::uint32_t left_hash, std::uint32_t right) noexcept {
     return (left_hash + (right & 0x30FF) * right_factor) >> (32 - (pair_bits - 6));
   }
   static std::uint32_t bit_of(std::uint32_t right) noexcept { return hash(right) >> 26; }
+  // Where the right character is in last_bytes_: 4 bits of its first byte, then 6 of its third.
   static std::uint32_t index_of(std::uint32_t right) noexcept {
     return (right & 0xF) << 6 | (right >> 16 & 0x3F);
   }
 
-  // 1 if no token contains a character with the hash `left`, or its end, directly followed by the
-  // character `right`, or by its beginning. `last_byte` is the end of the left character, perhaps
-  // with other bytes above.
-  std::uint32_t is_seam(std::uint32_t left, std::uint32_t last_byte,
+  // 1 if no token contains the left character, or its end, directly followed by the character
+  // `right`, or by its beginning; otherwise 0.
+  // @param last_byte  the last byte of the left character, perhaps with other bytes above
+  std::uint32_t is_seam(std::uint32_t left_hash, std::uint32_t last_byte,
                         std::uint32_t right) const noexcept {
-    const std::uint64_t crossed =
-        pairs_[word_of(left, right)] >> bit_of(right) | right_[index_of(right)] >> last_byte % 64;
-    return static_cast<std::uint32_t>(~crossed & 1);
+    const std::uint64_t whole = pairs_[word_of(left_hash, right)] >> bit_of(right);
+    const std::uint64_t partial = last_bytes_[index_of(right)] >> last_byte % 64;
+    return static_cast<std::uint32_t>(~(whole | partial) & 1);
   }
 
   void add(std::string_view token, std::size_t at);
 
-  std::vector<std::uint64_t> pairs_;  // whole left characters, with whole or partial right ones
-  // Ends of left characters, with whole or partial right ones: bit `last byte % 64`.
-  std::array<std::uint64_t, 1024> right_{};
+  std::vector<std::uint64_t> pairs_;  // tokens with the whole left character
+  // Tokens with only an end of the left character: bit `last byte % 64`, for each right one.
+  std::array<std::uint64_t, 1024> last_bytes_{};
 };
 
 }  // namespace millrace::tokenizer::detail
