@@ -120,7 +120,7 @@ struct run_options {
   }
 
   /// Maximum number of blocks in flight.
-  std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }
+  std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(threads()) + 2; }
 };
 
 /// Returns the number in the environment variable `name`, or `usual` if the variable is not set.

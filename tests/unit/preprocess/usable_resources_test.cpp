@@ -216,6 +216,7 @@ TEST(RunOptions, HaveNoMoreThreadsThanProcessors) {
   EXPECT_EQ(options.threads(), 16) << "the processors are not known";
   options.cores = 2;
   EXPECT_EQ(options.threads(), 2);
+  EXPECT_EQ(options.most_blocks(), 6U) << "each block takes memory";
   options.workers = 1;
   EXPECT_EQ(options.threads(), 1);
 }
