@@ -150,7 +150,8 @@ template <class Matcher>
     const auto i = static_cast<std::size_t>(std::countr_zero(varied));
     if (bytes[i] >> 4 == 0xE && i + 2 < left) [[likely]] {
       // The bits that tell the bytes of a character from others add up to a constant.
-      const unsigned sum = (bytes[i] << 12U) + (bytes[i + 1] << 6U) + bytes[i + 2];
+      const std::uint32_t sum =
+          (std::uint32_t{bytes[i]} << 12) + (std::uint32_t{bytes[i + 1]} << 6) + bytes[i + 2];
       each[i] = tables.by_point[static_cast<std::uint16_t>(sum - 0xE2080)];
       continue;
     }
