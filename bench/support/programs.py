@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -67,6 +68,12 @@ def answer(command, cores=""):
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\nexit status {done.returncode}: {done.stderr.strip()[-1000:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def processor_seconds(who):
+    """Processor seconds of the program and of the kernel; `who` as in resource.getrusage."""
+    used = resource.getrusage(who)
+    return used.ru_utime, used.ru_stime
 
 
 def settle(folder, size):

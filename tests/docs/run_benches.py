@@ -54,10 +54,13 @@ for script in SCRIPTS:
     expect(run(source / "bench" / script, "--help").startswith("usage: "), f"{script} --help does not begin with 'usage: '")
 
 measured = {row["measure"]: row for row in rows("--rounds", 1)}
-expect({"speed", "bound", "zstd"} <= measured.keys(), f"measured only {list(measured)}")
+expect({"speed", "bound", "zstd", "kernel"} <= measured.keys(), f"measured only {list(measured)}")
 bound = measured["bound"]
 expect(all(bound[name] > 0 for name in "TRE"), f"expected positive T, R and E: {bound}")
 expect(abs(bound["bound"] * (1 / bound["T"] + 1 / bound["R"]) - 1) < 1e-9, f"expected bound = 1 / (1/T + 1/R): {bound}")
+
+kernel = measured["kernel"]
+expect(kernel["MB written"] > 0 and kernel["seconds"] > 0 and kernel["program s"] > 0, f"expected a run: {kernel}")
 
 memory = rows("--memory", "--scale", 0.0002, "--pipe")
 expect(len(memory) == MEMORY_INPUTS, f"{len(memory)} inputs measured, expected {MEMORY_INPUTS}")
