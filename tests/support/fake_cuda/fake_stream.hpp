@@ -58,7 +58,8 @@ struct stream_world {
 /// One recording of an event. Work that waits for this recording keeps the object alive, even if
 /// the event is recorded again.
 struct event_mark {
-  bool happened = false;  // protected by stream_world::mutex, as is the next member
+  // protected by stream_world::mutex
+  bool happened = false;
   bool queried = false;
   recording_time time;
 };
