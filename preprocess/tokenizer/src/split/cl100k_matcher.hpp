@@ -92,7 +92,8 @@ template <class Isa, cl100k_rules Rules>
   }
   const mask apostrophes = Rules.contractions ? w.apostrophe & last_of(w.valid, 2) : 0;
   const mask decided = w.valid & through_lowest(final_run | apostrophes);
-  return {starts, decided, false, resume_in(w.letter, w, decided)};
+  return {starts, decided, false,
+          resume_in(w.letter, w, decided) | resume_in_spaces(final_run, w.newline, w)};
 }
 
 }  // namespace millrace::tokenizer::detail

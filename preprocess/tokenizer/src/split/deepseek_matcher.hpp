@@ -140,10 +140,12 @@ template <class Isa>
 
   mask decided = w.valid & below_lowest(undecided);
   if (w.at_end) return {starts, decided, undecided == 0, 0};
-  decided &= through_lowest(last_run(w.space & ~tail, w.valid));
+  const mask final_run = last_run(w.space & ~tail, w.valid);
+  decided &= through_lowest(final_run);
   // Do not resume in a word after an `A` prefix, because only ASCII letters continue that word.
   const bool prefixed = (prefixes & highest(starts)) != 0;
-  return {starts, decided, false, prefixed ? 0 : resume_in(w.letter, w, decided)};
+  const mask in_word = prefixed ? 0 : resume_in(w.letter, w, decided);
+  return {starts, decided, false, in_word | resume_in_spaces(final_run & decided, w.newline, w)};
 }
 
 }  // namespace millrace::tokenizer::detail

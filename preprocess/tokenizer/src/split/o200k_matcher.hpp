@@ -221,8 +221,11 @@ template <class Isa, o200k_rules Rules>
   if (w.at_end) return {starts, decided, undecided == 0, 0};
   if (Rules.contractions) decided &= below_lowest(w.apostrophe & last_of(w.valid, 2));
   decided &= below_lowest(last_run(upper, w.valid) & ((words & ~upper & ~lower) << 1));
-  decided &= through_lowest(last_run(w.space & ~tail, w.valid));
-  return {starts, decided, false, resume_in_case(w, words, letters, upper, lower, starts, decided)};
+  const mask final_run = last_run(w.space & ~tail, w.valid);
+  decided &= through_lowest(final_run);
+  return {starts, decided, false,
+          resume_in_case(w, words, letters, upper, lower, starts, decided) |
+              resume_in_spaces(final_run & decided, w.newline, w)};
 }
 
 }  // namespace millrace::tokenizer::detail

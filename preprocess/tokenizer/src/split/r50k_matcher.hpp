@@ -75,9 +75,10 @@ template <class Isa, bool NumbersApart, bool DigitsStage>
   starts |= (two << 2) | (three << 3);
 
   if (w.at_end) return {starts, w.valid, true, 0};
-  const mask open = last_run(w.space, w.valid) | (w.apostrophe & last_of(w.valid, 2));
-  const mask decided = w.valid & through_lowest(open);
-  return {starts, decided, false, resume_in(w.letter, w, decided)};
+  const mask final_run = last_run(w.space, w.valid);
+  const mask decided = w.valid & through_lowest(final_run | (w.apostrophe & last_of(w.valid, 2)));
+  return {starts, decided, false,
+          resume_in(w.letter, w, decided) | resume_in_spaces(final_run, 0, w)};
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -81,6 +81,19 @@ struct cuts {
   return open ? words & last_of(w.valid, 1) : 0;
 }
 
+/// If white space without newlines continues after the window, a character inside it where the next
+/// window may begin: the last but one, because a pretoken may begin at the last. Otherwise 0.
+/// @param run  the first character of the white space that ends the window, or 0 if there is none
+/// or
+///             it is undecided
+/// @param newline  characters after which white space may begin a pretoken
+[[gnu::always_inline]] inline mask resume_in_spaces(mask run, mask newline,
+                                                    const window& w) noexcept {
+  const mask before_last = (w.valid >> 1) & ~(w.valid >> 2);
+  const mask spaces = ~(run - 1);
+  return (spaces & newline) == 0 ? before_last & spaces : 0;
+}
+
 /// Returns, for each run of `bits` that contains a bit of `from`, the part of the run from that bit
 /// to its end. A run has at most one bit of `from`.
 [[gnu::always_inline]] inline mask flooded(mask bits, mask from) noexcept {

@@ -168,6 +168,25 @@ TEST_P(WindowedSplitters, GoOnInsideLongWords) {
   }
 }
 
+// Tests white space that spans many windows, with and without newlines.
+TEST_P(WindowedSplitters, GoOnInsideWhiteSpace) {
+  std::mt19937_64 random(test::seed(65));
+  const std::vector<test::strings> spaces = {
+      {" "}, {" ", "\t"}, {" ", "\u00A0", "\u3000"}, {"\t", "\u2028"}, {"\n"}, {"\r", "\n"}};
+  const test::strings between = {"",  "a",  "A",      "'s",     "1",      "!",     "!\n",
+                                 "/", "\n", " \n\n ", "\u0301", "\u4E2D", "\u3002"};
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = between[random() % between.size()];
+    for (auto runs = random() % 6 + 1; runs > 0; --runs) {
+      // One kind in most cases, so that white space without newlines becomes long.
+      const auto which = random() % (random() % 4 == 0 ? spaces.size() : 3);
+      text += random_text(random, spaces[which], 150);
+      text += between[random() % 3 == 0 ? random() % between.size() : 0];
+    }
+    expect_same(text, random() % 2 == 0 ? 1 : 256);
+  }
+}
+
 void append_code_point(std::string& text, std::uint32_t point) {
   const auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
   if (point < 0x80) return add(point);
