@@ -34,6 +34,18 @@ struct avx2 {
   }
 
   template <class Matcher>
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static bool read_ascii(const char* begin,
+                                                                       const kind_tables& tables,
+                                                                       window& w) noexcept {
+    const halves bytes = load(begin);
+    if (_mm256_movemask_epi8(_mm256_or_si256(bytes.low, bytes.high)) != 0) return false;
+    w.valid = ~mask{0};
+    w.at_end = false;
+    set_masks<Matcher>(w, bytes, ascii_kinds(bytes, tables), w.valid, 0);
+    return true;
+  }
+
+  template <class Matcher>
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static read_window read(
       std::string_view section, std::size_t at, const kind_tables& tables) noexcept {
     const std::size_t left = section.size() - at;
@@ -64,7 +76,7 @@ struct avx2 {
       _mm256_store_si256(reinterpret_cast<__m256i*>(each.data()), kinds.low);
       _mm256_store_si256(reinterpret_cast<__m256i*>(each.data() + 32), kinds.high);
       set_varied_kinds<Matcher>(each, section, at, varied, tables);
-      kinds = load(reinterpret_cast<const char*>(each.data()), 64);
+      kinds = load(reinterpret_cast<const char*>(each.data()));
     }
     set_masks<Matcher>(result.chars, bytes, kinds, result.leads, wide);
     gather_masks<avx2, Matcher>(result.chars, result.leads);
@@ -88,31 +100,34 @@ struct avx2 {
 
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static mask write_eight(mask bits, std::size_t at,
                                                                         std::size_t* out) noexcept {
+#pragma GCC unroll 8
     for (std::size_t i = 0; i < 8; ++i) {
+      const mask later = _blsr_u64(bits);
       out[i] = at + _tzcnt_u64(bits);
-      bits = _blsr_u64(bits);
+      bits = later;
     }
     return bits;
   }
 
-  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static halves load(const char* begin,
-                                                                   std::size_t number) noexcept {
-    alignas(32) std::array<char, 64> padded{};
-    if (number < 64) {
-      std::memcpy(padded.data(), begin, number);
-      begin = padded.data();
-    }
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static halves load(const char* begin) noexcept {
     const auto* from = reinterpret_cast<const __m256i*>(begin);
     return {_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)};
   }
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static halves load(const char* begin,
+                                                                   std::size_t number) noexcept {
+    if (number == 64) return load(begin);
+    alignas(32) std::array<char, 64> padded{};
+    std::memcpy(padded.data(), begin, number);
+    return load(padded.data());
+  }
 
-  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static mask top_bits(halves bytes) noexcept {
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static mask top_bits(const halves& bytes) noexcept {
     const auto low = static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes.low));
     const auto high = static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes.high));
     return low | mask{high} << 32;
   }
 
-  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static mask equal(halves bytes,
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static mask equal(const halves& bytes,
                                                                   char wanted) noexcept {
     const __m256i all = _mm256_set1_epi8(wanted);
     return top_bits({_mm256_cmpeq_epi8(bytes.low, all), _mm256_cmpeq_epi8(bytes.high, all)});
@@ -164,7 +179,7 @@ struct avx2 {
   }
 
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static halves ascii_kinds(
-      halves bytes, const kind_tables& tables) noexcept {
+      const halves& bytes, const kind_tables& tables) noexcept {
     if (tables.groups.suffice) {
       return {grouped_kinds(bytes.low, tables.groups), grouped_kinds(bytes.high, tables.groups)};
     }
@@ -177,7 +192,7 @@ struct avx2 {
   }
 
   template <class Matcher, unsigned Kind>
-  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static mask of_kind(halves kinds,
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static mask of_kind(const halves& kinds,
                                                                     mask leads) noexcept {
     if constexpr ((Matcher::used_kinds & Kind) == 0) return 0;
     constexpr int to_top = std::countl_zero(static_cast<std::uint8_t>(Kind));
@@ -188,9 +203,8 @@ struct avx2 {
   // Sets the masks of `w`, with one bit per byte. Only the first byte of a character can have its
   // bit set.
   template <class Matcher>
-  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(window& w, halves bytes,
-                                                                      halves kinds, mask leads,
-                                                                      mask wide) noexcept {
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(
+      window& w, const halves& bytes, const halves& kinds, mask leads, mask wide) noexcept {
     w.letter = of_kind<Matcher, kind::letter>(kinds, leads);
     w.number = of_kind<Matcher, kind::number>(kinds, leads);
     w.space = of_kind<Matcher, kind::space>(kinds, leads);
@@ -211,7 +225,7 @@ struct avx2 {
 
   template <class Matcher>
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void set_contractions(window& w,
-                                                                             halves bytes,
+                                                                             const halves& bytes,
                                                                              mask wide) noexcept {
     constexpr bool either = Matcher::contractions == contraction_case::either;
     const __m256i fold = _mm256_set1_epi8(either ? 0x20 : 0);

@@ -67,6 +67,17 @@ struct avx512 {
   }
 
   template <class Matcher>
+  [[MILLRACE_AVX512]] static bool read_ascii(const char* begin, const kind_tables& tables,
+                                             window& w) noexcept {
+    const __m512i bytes = _mm512_loadu_si512(begin);
+    if (_mm512_movepi8_mask(bytes) != 0) return false;
+    w.valid = ~mask{0};
+    w.at_end = false;
+    set_masks<Matcher>(w, bytes, look_up(bytes, tables.by_byte.data()), w.valid, 0);
+    return true;
+  }
+
+  template <class Matcher>
   [[MILLRACE_AVX512]] static read_window read(std::string_view section, std::size_t at,
                                               const kind_tables& tables) noexcept {
     const char* begin = section.data() + at;

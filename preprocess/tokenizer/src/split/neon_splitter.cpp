@@ -66,6 +66,17 @@ struct neon {
   }
 
   template <class Matcher>
+  static bool read_ascii(const char* begin, const kind_tables& tables, window& w) noexcept {
+    const uint8x16x4_t bytes = load(begin);
+    if (!is_ascii(bytes)) return false;
+    w.valid = ~mask{0};
+    w.at_end = false;
+    set_ascii_masks<Matcher>(w, bytes, ascii_kinds(bytes, tables));
+    set_contractions<Matcher>(w, {begin, 64}, [](std::size_t character) { return character; });
+    return true;
+  }
+
+  template <class Matcher>
   static reading read(std::string_view section, std::size_t at,
                       const kind_tables& tables) noexcept {
     const char* const begin = section.data() + at;
@@ -80,13 +91,7 @@ struct neon {
       result.chars.valid = ~mask{0} >> (64 - number);
       result.leads = result.chars.valid;
       result.chars.at_end = left < 64;
-      set_masks<Matcher>(result.chars, kinds);
-      if constexpr (lacks_blank<Matcher>) result.chars.blank = top_bits(equal(bytes, ' '));
-      if constexpr (lacks_apostrophe<Matcher>) {
-        result.chars.apostrophe = top_bits(equal(bytes, '\''));
-      }
-      if constexpr (lacks_slash<Matcher>) result.chars.slash = top_bits(equal(bytes, '/'));
-      result.chars.ascii = result.chars.valid;
+      set_ascii_masks<Matcher>(result.chars, bytes, kinds);
     } else {
       // As signed numbers, continuation bytes are the smallest of all bytes.
       uint8x16x4_t continuation;
@@ -97,10 +102,10 @@ struct neon {
       find_characters(result, begin, number, top_bits(continuation), left < 64);
       gather<Matcher>(result, kinds, bytes, section, at, tables);
     }
-    result.chars.contraction2 = result.chars.contraction3 = 0;
-    if constexpr (Matcher::contractions != contraction_case::none) {
-      set_contractions<Matcher>(result, section.substr(at, number));
-    }
+    set_contractions<Matcher>(result.chars, section.substr(at, number),
+                              [&](std::size_t character) -> std::size_t {
+                                return result.one_byte_each ? character : result.places[character];
+                              });
     return result;
   }
 
@@ -142,13 +147,14 @@ struct neon {
     return bits;
   }
 
-  static uint8x16x4_t load(const char* begin, std::size_t number) noexcept {
-    alignas(16) std::array<char, 64> padded{};
-    if (number < 64) {
-      std::memcpy(padded.data(), begin, number);
-      begin = padded.data();
-    }
+  static uint8x16x4_t load(const char* begin) noexcept {
     return vld1q_u8_x4(reinterpret_cast<const std::uint8_t*>(begin));
+  }
+  static uint8x16x4_t load(const char* begin, std::size_t number) noexcept {
+    if (number == 64) return load(begin);
+    alignas(16) std::array<char, 64> padded{};
+    std::memcpy(padded.data(), begin, number);
+    return load(padded.data());
   }
 
   static bool is_ascii(const uint8x16x4_t& bytes) noexcept {
@@ -261,6 +267,17 @@ struct neon {
     w.ascii = of_kind<Matcher, extra::ascii>(all, w.valid);
   }
 
+  // Sets all masks of `w`, except those of contractions, if all its characters are ASCII.
+  template <class Matcher>
+  static void set_ascii_masks(window& w, const uint8x16x4_t& bytes,
+                              const uint8x16x4_t& kinds) noexcept {
+    set_masks<Matcher>(w, kinds);
+    if constexpr (lacks_blank<Matcher>) w.blank = top_bits(equal(bytes, ' '));
+    if constexpr (lacks_apostrophe<Matcher>) w.apostrophe = top_bits(equal(bytes, '\''));
+    if constexpr (lacks_slash<Matcher>) w.slash = top_bits(equal(bytes, '/'));
+    w.ascii = w.valid;
+  }
+
   // Moves the kinds of the characters to the front, and notes where each character begins.
   template <class Matcher>
   static void gather(reading& result, uint8x16x4_t kinds, const uint8x16x4_t& bytes,
@@ -304,11 +321,14 @@ struct neon {
   }
 
   // Looks at each apostrophe by itself, because most windows have none.
-  template <class Matcher>
-  static void set_contractions(reading& read, std::string_view bytes) noexcept {
-    window& w = read.chars;
+  //
+  // @param place_of  from the index of a character to the index of its first byte
+  template <class Matcher, class PlaceOf>
+  static void set_contractions(window& w, std::string_view bytes, PlaceOf place_of) noexcept {
+    w.contraction2 = w.contraction3 = 0;
+    if constexpr (Matcher::contractions == contraction_case::none) return;
     for (mask left = w.apostrophe; left != 0; left &= left - 1) {
-      const std::size_t at = read.one_byte_each ? lowest(left) : read.places[lowest(left)];
+      const std::size_t at = place_of(lowest(left));
       const std::size_t size = Matcher::contractions == contraction_case::either
                                    ? contraction_size(bytes, at)
                                    : lower_contraction_size(bytes, at);

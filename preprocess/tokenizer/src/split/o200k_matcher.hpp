@@ -175,11 +175,13 @@ template <class Isa>
 [[gnu::always_inline]] inline mask resume_in_case(const window& w, mask words, mask letters,
                                                   mask upper, mask lower, mask starts,
                                                   mask decided) noexcept {
-  if (resume_in(words | w.han, w, decided) == 0) return 0;
   const mask letter = highest(letters | w.han);
-  if ((letter & lower) != 0) return letter;
-  const bool lower_before = (lower & ~(highest(starts | 1) - 1)) != 0;
-  return (letter & upper) != 0 || lower_before ? 0 : letter;
+  mask kept = letter & lower;
+  if ((letter & (lower | upper)) == 0) {
+    const bool lower_before = (lower & ~(highest(starts | 1) - 1)) != 0;
+    kept = lower_before ? 0 : letter;
+  }
+  return kept & (0 - mask{resume_in(words | w.han, w, decided) != 0});
 }
 
 /// Like o200k_matcher::end, but finds the cuts of a window (up to 64 bytes of text) at once. Leaves

@@ -21,8 +21,12 @@ class word_splitter {
  public:
   virtual ~word_splitter() = default;
 
-  /// Writes the ends of the pretokens that follow `begin`, until the section ends or `ends` is
-  /// full. Returns how many ends were written: 0 only at the end of the section.
+  /// As many ends as a splitter may find at once.
+  static constexpr std::size_t room_for_window = 72;
+
+  /// Writes the ends of the pretokens that follow `begin`, until the section ends or `ends` has
+  /// less room than room_for_window. Returns how many ends were written: 0 only at the end of the
+  /// section.
   ///
   /// @param section  valid UTF-8; on invalid input the ends still advance and stay in bounds
   /// @pre `begin` is 0 or the end of a pretoken, and `ends` is not empty

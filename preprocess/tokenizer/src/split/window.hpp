@@ -77,8 +77,8 @@ struct cuts {
 /// The last character of the window if it is in `words` and certainly within a word, otherwise 0.
 /// Also 0 if any character is undecided or if a contraction may end there.
 [[gnu::always_inline]] inline mask resume_in(mask words, const window& w, mask decided) noexcept {
-  const bool open = decided == w.valid && (w.apostrophe & last_of(w.valid, 3)) == 0;
-  return open ? words & last_of(w.valid, 1) : 0;
+  // Without branches, which would be hard to predict. Decided characters are a prefix.
+  return words & last_of(w.valid, 1) & decided & ~((w.apostrophe << 1) | (w.apostrophe << 2));
 }
 
 /// If white space without newlines continues after the window, a character inside it where the next
@@ -91,7 +91,7 @@ struct cuts {
                                                     const window& w) noexcept {
   const mask before_last = (w.valid >> 1) & ~(w.valid >> 2);
   const mask spaces = ~(run - 1);
-  return (spaces & newline) == 0 ? before_last & spaces : 0;
+  return before_last & spaces & (0 - mask{(spaces & newline) == 0});
 }
 
 /// Returns, for each run of `bits` that contains a bit of `from`, the part of the run from that bit
@@ -105,7 +105,12 @@ struct cuts {
 [[gnu::always_inline]] inline mask every_third(mask run) noexcept {
   mask third = run & ~(run << 1);
   mask reach = run & (run << 1) & (run << 2) & (run << 3);
-  for (int step = 3; reach != 0; step *= 2) {
+  // Two steps without a branch, which would be hard to predict. Few runs need more.
+  third |= (third << 3) & reach;
+  reach &= reach << 3;
+  third |= (third << 6) & reach;
+  reach &= reach << 6;
+  for (int step = 12; reach != 0; step *= 2) {
     third |= (third << step) & reach;
     reach &= reach << step;
     if (step > 24) break;
@@ -141,10 +146,13 @@ template <class Isa>
 [[gnu::always_inline]] inline mask space_starts(const window& w, mask tail, mask next) noexcept {
   const mask plain = w.space & ~w.newline;
   const mask space = w.space & ~tail;
-  const mask after_newline = ((w.newline & ~tail) << 1) & plain;
-  mask starts = (space & ~(space << 1)) | (plain & (next >> 1));
-  if (after_newline != 0) starts |= followed_by<Isa>(plain, after_newline, ~w.space);
-  return starts;
+  mask after_newline = ((w.newline & ~tail) << 1) & plain;
+  // Rarely, a line has nothing but white space.
+  const bool joins_newline = ((plain + after_newline) & ~plain & w.newline) != 0;
+  if (joins_newline) [[unlikely]] {
+    after_newline = followed_by<Isa>(plain, after_newline, ~w.space);
+  }
+  return (space & ~(space << 1)) | (plain & (next >> 1)) | after_newline;
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -15,6 +15,7 @@
 #include "split/local_matchers.hpp"
 #include "split/o200k_matcher.hpp"
 #include "split/r50k_matcher.hpp"
+#include "split/splitters.hpp"
 #include "split/window.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -188,10 +189,39 @@ template <class Matcher>
   return Matcher::end(section, at);
 }
 
+/// The cuts found in a window, in masks of bytes.
+struct byte_cuts {
+  mask starts;    ///< bytes behind the first one that certainly begin a pretoken
+  mask resume;    ///< a byte behind the first one, in the last word, where the next window may
+                  ///< begin, or 0
+  bool finished;  ///< everything is decided, and the section ends after the window
+};
+
+template <class Isa, class Matcher>
+[[gnu::always_inline]] inline byte_cuts cuts_at(std::string_view section, std::size_t at,
+                                                const kind_tables& tables) noexcept {
+  constexpr mask not_first = ~mask{1};
+  if (section.size() - at >= 64) {
+    window w;
+    if (Isa::template read_ascii<Matcher>(section.data() + at, tables, w)) {
+      const cuts found = cuts_of<Isa>(Matcher{}, w);
+      return {found.starts & found.decided & not_first, found.resume & not_first, false};
+    }
+  }
+  const auto read = Isa::template read<Matcher>(section, at, tables);
+  const cuts found = cuts_of<Isa>(Matcher{}, read.chars);
+  const mask starts = found.starts & found.decided & not_first;
+  const mask resume = found.resume & not_first;
+  if (read.one_byte_each) return {starts, resume, found.finished};
+  return {Isa::to_bytes(starts, read), Isa::to_bytes(resume, read), found.finished};
+}
+
 /// Splits a section one window at a time. If a window has no decided cut and no place to resume,
 /// the walker (walk.hpp) finds the next cut.
 ///
 /// Isa provides:
+///   read_ascii<Matcher>(text, tables, window&) -> whether the next 64 bytes are ASCII; if so, they
+///                         are in the window
 ///   read<Matcher>(section, at, tables) -> read_window, or what is derived from it
 ///   write(bits, at, out): for each bit that is set, writes `at` plus the position of the bit, in
 ///                         ascending order. Then writes meaningless values, until the number of
@@ -207,47 +237,36 @@ template <class Isa, class Matcher>
 [[gnu::always_inline]] inline std::size_t windowed_ends(std::string_view section, std::size_t at,
                                                         std::span<std::size_t> ends,
                                                         const kind_tables& tables) noexcept {
+  constexpr std::size_t most = word_splitter::room_for_window;
+  static_assert(Isa::least_room <= most && most >= 64 + 8);
+  std::array<std::size_t, most> few;  // if `ends` has less room
+  std::size_t* const out = ends.size() < most ? few.data() : ends.data();
+  const std::size_t full = std::max(ends.size(), most) - most;
   std::size_t count = 0;
   std::size_t word = at;  // where the pretoken that contains the window's first byte begins
-  while (count < ends.size() && at < section.size()) {
-    const auto read = Isa::template read<Matcher>(section, at, tables);
-    const cuts found = cuts_of<Isa>(Matcher{}, read.chars);
-    mask starts = found.starts & found.decided & ~mask{1};
-    mask resume = found.resume & ~mask{1};
-    if (!read.one_byte_each) {
-      starts = Isa::to_bytes(starts, read);
-      resume = Isa::to_bytes(resume, read);
-    }
-    if (starts == 0 && !found.finished) {
-      if (resume != 0) {
-        at += static_cast<std::size_t>(std::countr_zero(resume));
+  while (count <= full && at < section.size()) {
+    const byte_cuts found = cuts_at<Isa, Matcher>(section, at, tables);
+    if (found.starts == 0 && !found.finished) {
+      if (found.resume != 0) {
+        at += static_cast<std::size_t>(std::countr_zero(found.resume));
       } else {
         at = word = walked_end<Matcher>(section, word);
-        ends[count++] = at;
+        out[count++] = at;
       }
       continue;
     }
-    const auto number = static_cast<std::size_t>(std::popcount(starts));
-    const std::size_t room = ends.size() - count;
-    if (std::max(Isa::least_room, number + 8) > room) {
-      std::array<std::size_t, 72> some;
-      Isa::write(starts, at, some.data());
-      if (found.finished) some[number] = section.size();
-      const std::size_t taken = std::min(room, number + (found.finished ? 1 : 0));
-      std::copy_n(some.begin(), taken, ends.begin() + static_cast<std::ptrdiff_t>(count));
-      count += taken;
-      at = word = ends[count - 1];
-      continue;
-    }
-    Isa::write(starts, at, ends.data() + count);
-    count += number;
+    Isa::write(found.starts, at, out + count);
+    count += static_cast<std::size_t>(std::popcount(found.starts));
     if (found.finished) {
-      ends[count++] = section.size();
-      return count;
+      out[count++] = section.size();
+      break;
     }
-    word = at + 63 - static_cast<std::size_t>(std::countl_zero(starts));
-    at = resume != 0 ? at + static_cast<std::size_t>(std::countr_zero(resume)) : word;
+    word = at + 63 - static_cast<std::size_t>(std::countl_zero(found.starts));
+    at = found.resume != 0 ? at + static_cast<std::size_t>(std::countr_zero(found.resume)) : word;
   }
+  if (out == ends.data()) return count;
+  count = std::min(count, ends.size());
+  std::copy_n(few.begin(), count, ends.begin());
   return count;
 }
 

@@ -95,7 +95,7 @@ TEST_P(WindowedSplitters, FindWhatTheWalkerFinds) {
       some.push_back(characters[random() % characters.size()]);
     }
     const std::string text = random_text(random, i % 2 == 0 ? characters : some, 150);
-    constexpr std::array<std::size_t, 5> batches = {1, 2, 24, 71, 256};
+    constexpr std::array<std::size_t, 7> batches = {1, 2, 24, 71, 72, 80, 256};
     expect_same(text, batches[random() % batches.size()]);
   }
 }
