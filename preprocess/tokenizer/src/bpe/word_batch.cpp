@@ -154,14 +154,27 @@ void word_batch::find_absent_portable(std::size_t first, absent_words& found) co
 
 #if defined(__x86_64__)
 #define MILLRACE_FAST __attribute__((target("avx2,bmi,bmi2,aes")))
+#define MILLRACE_FAST_INLINE __attribute__((target("avx2,bmi,bmi2,aes"), always_inline))
 
 // The result of short_key.hash(), which these functions cannot inline.
-MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t hash_of(__m128i key) noexcept {
+MILLRACE_FAST_INLINE inline std::uint64_t hash_of(__m128i key) noexcept {
   return static_cast<std::uint64_t>(_mm_cvtsi128_si64(aes_mixed(key)));
 }
 
-MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t put_run_key(
-    char byte, std::size_t size, word_batch::short_table::key& to) noexcept {
+// Which of the 64 bytes at `bytes` are the byte at `byte`: one bit each.
+MILLRACE_FAST_INLINE inline std::uint64_t equal_bytes(const char* byte,
+                                                      const char* bytes) noexcept {
+  const __m256i all = _mm256_set1_epi8(*byte);
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + 32));
+  const auto in_low = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, all)));
+  const auto in_high =
+      static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, all)));
+  return in_low | std::uint64_t{in_high} << 32;
+}
+
+MILLRACE_FAST_INLINE inline std::uint64_t put_run_key(char byte, std::size_t size,
+                                                      word_batch::short_table::key& to) noexcept {
   to = word_batch::short_table::key::of_run(byte, size);
   return hash_of(
       _mm_set_epi64x(static_cast<long long>(to.part[1]), static_cast<long long>(to.part[0])));
@@ -169,8 +182,8 @@ MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t put_run_key(
 
 // Makes the key of a short word, where 16 bytes can be read.
 // @return its hash
-MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t put_key(
-    const char* text, std::size_t size, word_batch::short_table::key& to) noexcept {
+MILLRACE_FAST_INLINE inline std::uint64_t put_key(const char* text, std::size_t size,
+                                                  word_batch::short_table::key& to) noexcept {
   using key = word_batch::short_table::key;
   const key::form& form = key::forms[size];
   __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
@@ -181,6 +194,7 @@ MILLRACE_FAST __attribute__((always_inline)) inline std::uint64_t put_key(
 }
 #else
 #define MILLRACE_FAST
+#define MILLRACE_FAST_INLINE __attribute__((always_inline))
 
 // In general registers, where the hash needs the key.
 inline std::uint64_t put_key(const char* text, std::size_t size,
@@ -194,6 +208,22 @@ inline std::uint64_t put_run_key(char byte, std::size_t size,
   return to.multiplied_hash();
 }
 #endif
+
+// is_short_run() without a loop, whose number of rounds would be hard to predict.
+MILLRACE_FAST_INLINE inline bool word_batch::is_short_run_fast(std::size_t begin,
+                                                               std::size_t size) const noexcept {
+  const char* const word = text_ + begin;
+#if defined(__x86_64__)
+  static_assert(short_table::key::max_run_bytes < 128);
+  if (text_end_ - word >= 128) {
+    if (runs_ == long_runs::are_words || size > short_table::key::max_run_bytes) return false;
+    const std::uint64_t low = equal_bytes(word, word);
+    if (size <= 64) return _tzcnt_u64(~low) >= size;
+    return ~low == 0 && _tzcnt_u64(~equal_bytes(word, word + 64)) >= size - 64;
+  }
+#endif
+  return is_short_run(word, size);
+}
 
 // Adds short words and makes their keys in one pass, without a call, and with one branch for a word
 // that is not short. Returns how many of `ends` it added.
@@ -213,15 +243,11 @@ MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> en
   const auto readable = static_cast<std::size_t>(text_end_ - text_);
   while (most > 0 && (most > 1 ? ends[most - 2] : begin) + most_read > readable) --most;
 
-  std::size_t n = 0;
-#pragma GCC unroll 4
-  for (; n < most; ++n) {
-    const std::size_t end = ends[n];
+  const auto add_short = [&](std::size_t end, entry& to) MILLRACE_FAST_INLINE {
     std::size_t size = end - begin;
-    entry& to = words[n];
     std::uint64_t hash;
     if (size > key::max_bytes) [[unlikely]] {
-      if (!is_short_run(text + begin, size)) break;
+      if (!is_short_run_fast(begin, size)) return false;
       hash = put_run_key(text[begin], size, to.short_key);
     } else {
       std::size_t from = begin;
@@ -236,6 +262,21 @@ MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> en
     __builtin_prefetch(to.line);
     to.end = end;
     begin = end;
+    return true;
+  };
+  // Counts once for four words.
+  const auto add_four = [&](const std::size_t* four, entry* to) MILLRACE_FAST_INLINE {
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < 4; ++k) {
+      if (!add_short(four[k], to[k])) return k;
+    }
+    return std::size_t{4};
+  };
+  std::size_t n = 0;
+  std::size_t added = 4;
+  for (; added == 4 && most - n >= 4; n += added) added = add_four(&ends[n], words + n);
+  if (added == 4) {
+    while (n < most && add_short(ends[n], words[n])) ++n;
   }
   size_ += n;
   return n;
@@ -278,8 +319,8 @@ std::size_t word_batch::fill_in_one_pass(std::span<const std::size_t> ends) noex
 // Where the ids of a word are in its line, in bytes. 0 if the word is not there.
 //
 // Compares the key with both words of the line, 8 bytes at a time.
-MILLRACE_FAST __attribute__((always_inline)) inline std::size_t place_in(
-    const word_batch::short_table::line& line, const word_batch::short_table::key& key) noexcept {
+MILLRACE_FAST_INLINE inline std::size_t place_in(const word_batch::short_table::line& line,
+                                                 const word_batch::short_table::key& key) noexcept {
   using table = word_batch::short_table;
   static constexpr std::array<std::uint8_t, 16> places = [] {
     std::array<std::uint8_t, 16> all{};
@@ -297,14 +338,13 @@ MILLRACE_FAST __attribute__((always_inline)) inline std::size_t place_in(
       _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(twice, words))))];
 }
 
-MILLRACE_FAST __attribute__((always_inline)) inline bool is_in(
-    const word_batch::short_table::line& line, const word_batch::short_table::key& key) noexcept {
+MILLRACE_FAST_INLINE inline bool is_in(const word_batch::short_table::line& line,
+                                       const word_batch::short_table::key& key) noexcept {
   return place_in(line, key) != 0;
 }
 
 // Writes the ids at `from` and returns where the next ids go.
-MILLRACE_FAST __attribute__((always_inline)) inline std::int32_t* copied(
-    const std::byte* from, std::int32_t* to) noexcept {
+MILLRACE_FAST_INLINE inline std::int32_t* copied(const std::byte* from, std::int32_t* to) noexcept {
   const __m128i id_bits = _mm_set_epi32(-1, -1, -1, 0x00FFFFFF);
   const __m128i ids = _mm_load_si128(reinterpret_cast<const __m128i*>(from));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_and_si128(id_bits, ids));
@@ -312,7 +352,7 @@ MILLRACE_FAST __attribute__((always_inline)) inline std::int32_t* copied(
 }
 
 // Looks up words one by one, up to word `end`. Returns where it stopped.
-MILLRACE_FAST __attribute__((always_inline)) inline std::size_t word_batch::look_up_each(
+MILLRACE_FAST_INLINE inline std::size_t word_batch::look_up_each(
     std::size_t i, std::size_t end, std::int32_t*& out) const noexcept {
   std::int32_t* to = out;
   for (; i < end; ++i) {
@@ -427,6 +467,7 @@ MILLRACE_FAST void word_batch::find_absent_fast(std::size_t first,
   }
   for (; i < size_; ++i) add_if_absent(static_cast<std::uint16_t>(i), found);
 }
+#undef MILLRACE_FAST_INLINE
 #undef MILLRACE_FAST
 
 std::size_t word_batch::fill(std::span<const std::size_t> ends) noexcept {

@@ -125,6 +125,7 @@ class word_batch {
   void make_key(std::size_t i) noexcept;
   void make_keys(std::size_t first) noexcept;
   bool is_short_run(const char* word, std::size_t size) const noexcept;
+  bool is_short_run_fast(std::size_t begin, std::size_t size) const noexcept;
   bool copy_ids(std::size_t i, std::int32_t*& to) const noexcept;
   template <class Ids>
   bool copy_found(std::size_t i, const Ids* found, std::int32_t*& to) const noexcept;
