@@ -387,8 +387,13 @@ MILLRACE_FAST std::size_t word_batch::look_up_fast(std::size_t first,
       all_found &= place != 0;
     }
     if (!all_found) [[unlikely]] {
-      const std::size_t stopped = look_up_each(i, i + together, out);
-      if (stopped < i + together) return stopped;
+      for (std::size_t k = 0; k < together; ++k) {
+        if (found[k] != words[k].line) {
+          out = copied(found[k], out);
+        } else if (!copy_ids(i + k, out)) {
+          return i + k;
+        }
+      }
       continue;
     }
     std::int32_t* to = out;
