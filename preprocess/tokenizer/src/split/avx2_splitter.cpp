@@ -218,15 +218,23 @@ struct avx2 {
     w.slash = Matcher::uses_slash ? equal(bytes, '/') : 0;
     w.apostrophe = w.contraction2 = w.contraction3 = 0;
     if constexpr (Matcher::contractions != contraction_case::none) {
-      w.apostrophe = equal(bytes, '\'');
-      if (w.apostrophe != 0) set_contractions<Matcher>(w, bytes, wide);
+      const mask apostrophe = equal(bytes, '\'');
+      w.apostrophe = apostrophe;
+      if (apostrophe != 0) {
+        const contractions found = contractions_at<Matcher>(apostrophe, bytes, wide);
+        w.contraction2 = found.two;
+        w.contraction3 = found.three;
+      }
     }
   }
 
+  struct contractions {
+    mask two;    // apostrophes that begin a contraction of two characters
+    mask three;  // apostrophes that begin a contraction of three characters
+  };
   template <class Matcher>
-  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void set_contractions(window& w,
-                                                                             const halves& bytes,
-                                                                             mask wide) noexcept {
+  [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static contractions contractions_at(
+      mask apostrophe, const halves& bytes, mask wide) noexcept {
     constexpr bool either = Matcher::contractions == contraction_case::either;
     const __m256i fold = _mm256_set1_epi8(either ? 0x20 : 0);
     const halves folded{_mm256_or_si256(bytes.low, fold), _mm256_or_si256(bytes.high, fold)};
@@ -235,12 +243,14 @@ struct avx2 {
     const mask before_e = equal(folded, 'r') | equal(folded, 'v');
     const mask e = equal(folded, 'e');
     const mask l = equal(folded, 'l');
-    w.contraction2 = w.apostrophe & (alone >> 1);
-    w.contraction3 = w.apostrophe & (((before_e >> 1) & (e >> 2)) | ((l >> 1) & (l >> 2)));
+    contractions found{
+        .two = apostrophe & (alone >> 1),
+        .three = apostrophe & (((before_e >> 1) & (e >> 2)) | ((l >> 1) & (l >> 2)))};
     if (either && wide != 0) {  // U+017F folds to s
-      w.contraction2 |= w.apostrophe & (equal(bytes, static_cast<char>(0xC5)) >> 1) &
-                        (equal(bytes, static_cast<char>(0xBF)) >> 2);
+      found.two |= apostrophe & (equal(bytes, static_cast<char>(0xC5)) >> 1) &
+                   (equal(bytes, static_cast<char>(0xBF)) >> 2);
     }
+    return found;
   }
 };
 
