@@ -161,10 +161,9 @@ MILLRACE_FAST_INLINE inline std::uint64_t hash_of(__m128i key) noexcept {
   return static_cast<std::uint64_t>(_mm_cvtsi128_si64(aes_mixed(key)));
 }
 
-// Which of the 64 bytes at `bytes` are the byte at `byte`: one bit each.
-MILLRACE_FAST_INLINE inline std::uint64_t equal_bytes(const char* byte,
-                                                      const char* bytes) noexcept {
-  const __m256i all = _mm256_set1_epi8(*byte);
+// Which of the 64 bytes at `bytes` equal `byte`: one bit each.
+MILLRACE_FAST_INLINE inline std::uint64_t equal_bytes(char byte, const char* bytes) noexcept {
+  const __m256i all = _mm256_set1_epi8(byte);
   const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
   const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + 32));
   const auto in_low = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, all)));
@@ -217,9 +216,9 @@ MILLRACE_FAST_INLINE inline bool word_batch::is_short_run_fast(std::size_t begin
   static_assert(short_table::key::max_run_bytes < 128);
   if (text_end_ - word >= 128) {
     if (runs_ == long_runs::are_words || size > short_table::key::max_run_bytes) return false;
-    const std::uint64_t low = equal_bytes(word, word);
+    const std::uint64_t low = equal_bytes(*word, word);
     if (size <= 64) return _tzcnt_u64(~low) >= size;
-    return ~low == 0 && _tzcnt_u64(~equal_bytes(word, word + 64)) >= size - 64;
+    return ~low == 0 && _tzcnt_u64(~equal_bytes(*word, word + 64)) >= size - 64;
   }
 #endif
   return is_short_run(word, size);
@@ -264,7 +263,7 @@ MILLRACE_FAST std::size_t word_batch::add_shorts(std::span<const std::size_t> en
     begin = end;
     return true;
   };
-  // Counts once for four words.
+  // Adds four words, and counts them once.
   const auto add_four = [&](const std::size_t* four, entry* to) MILLRACE_FAST_INLINE {
 #pragma GCC unroll 4
     for (std::size_t k = 0; k < 4; ++k) {

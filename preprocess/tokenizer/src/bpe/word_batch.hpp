@@ -39,7 +39,8 @@ class word_batch {
   using short_table = pretoken_table<2>;  ///< words of up to 15 bytes, perhaps longer runs
   using long_table = pretoken_table<4>;   ///< other words of up to 31 bytes
 
-  /// As there may be no room for the last window, a splitter finds about 250 to 320 ends at once.
+  /// A splitter stops when it has no room for the ends of a window, so after about 260 to 320
+  /// words.
   static constexpr std::size_t capacity = 320;
 
   /// The tables, `overflow` and `seams` must outlive this object. If `seams` is null, words are not

@@ -100,7 +100,7 @@ class unit_encoder final : public section_encoder {
 
   std::optional<encode_fault> encode_with_offsets(const section& part, id_buffer& ids,
                                                   std::vector<byte_span>& spans) override {
-    std::array<std::size_t, 64> ends;
+    std::array<std::size_t, 4 * word_splitter::room_for_window> ends;
     std::size_t begin = 0;
     while (begin < part.text.size()) {
       const std::size_t count = parts_->units->next_ends(part.text, begin, ends);

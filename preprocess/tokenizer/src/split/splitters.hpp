@@ -21,12 +21,12 @@ class word_splitter {
  public:
   virtual ~word_splitter() = default;
 
-  /// As many ends as a splitter may find at once.
-  static constexpr std::size_t room_for_window = 72;
+  /// The room that a splitter needs for the ends of one window.
+  static constexpr std::size_t room_for_window = 64;
 
-  /// Writes the ends of the pretokens that follow `begin`, until the section ends or `ends` has
-  /// less room than room_for_window. Returns how many ends were written: 0 only at the end of the
-  /// section.
+  /// Writes at least one end of the pretokens that follow `begin`, unless the section ends there.
+  /// May stop when `ends` has less room than room_for_window; so spans of less room are slow.
+  /// Returns how many ends were written: 0 only at the end of the section.
   ///
   /// @param section  valid UTF-8; on invalid input the ends still advance and stay in bounds
   /// @pre `begin` is 0 or the end of a pretoken, and `ends` is not empty

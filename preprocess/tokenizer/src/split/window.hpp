@@ -6,11 +6,11 @@
 
 /// The windows that the fast splitters work on, and the mask operations that all patterns share.
 ///
-/// A window begins where a pretoken begins and covers up to 64 bytes. Its masks have one bit per
-/// character; the lowest bit is the first character. Text before a pretoken does not affect later
-/// cuts, so a window needs no state from the text before it. A cut near the end of the window stays
-/// undecided if it could depend on the text after the window. The next window begins at the last
-/// decided cut.
+/// A window covers up to 64 bytes. Its masks have one bit per character; the lowest bit is the
+/// first character. Text before a pretoken does not affect later cuts, so a window needs no state
+/// from the text before it. A cut near the end of the window stays undecided if it could depend on
+/// the text after the window. The next window begins at the last decided cut or, if the last
+/// pretoken continues, at a character inside that pretoken from which all later cuts are certain.
 namespace millrace::tokenizer::detail {
 
 using mask = std::uint64_t;
@@ -43,7 +43,7 @@ struct cuts {
   mask starts;    ///< characters that begin a pretoken; the lowest bit is arbitrary
   mask decided;   ///< characters for which `starts` is final: a prefix of the window
   bool finished;  ///< everything is decided, and the section ends after the window
-  mask resume;    ///< a character in the last word where the next window may begin, or 0
+  mask resume;    ///< a character in the last pretoken where the next window may begin, or 0
 };
 
 /// Returns the lowest bit of `bits` and all bits below it. If `bits` is 0, returns all bits.
@@ -81,12 +81,11 @@ struct cuts {
   return words & last_of(w.valid, 1) & decided & ~((w.apostrophe << 1) | (w.apostrophe << 2));
 }
 
-/// If white space without newlines continues after the window, a character inside it where the next
-/// window may begin: the last but one, because a pretoken may begin at the last. Otherwise 0.
+/// If the window ends in white space that has no character of `newline`: the last character but
+/// one, where the next window may begin. (A pretoken may begin at the last one.) Otherwise 0.
 /// @param run  the first character of the white space that ends the window, or 0 if there is none
 /// or
 ///             it is undecided
-/// @param newline  characters after which white space may begin a pretoken
 [[gnu::always_inline]] inline mask resume_in_spaces(mask run, mask newline,
                                                     const window& w) noexcept {
   const mask before_last = (w.valid >> 1) & ~(w.valid >> 2);
@@ -147,7 +146,7 @@ template <class Isa>
   const mask plain = w.space & ~w.newline;
   const mask space = w.space & ~tail;
   mask after_newline = ((w.newline & ~tail) << 1) & plain;
-  // Rarely, a line has nothing but white space.
+  // Few lines have nothing but white space. Then it belongs to the newline after it.
   const bool joins_newline = ((plain + after_newline) & ~plain & w.newline) != 0;
   if (joins_newline) [[unlikely]] {
     after_newline = followed_by<Isa>(plain, after_newline, ~w.space);

@@ -192,8 +192,8 @@ template <class Matcher>
 /// The cuts found in a window, in masks of bytes.
 struct byte_cuts {
   mask starts;    ///< bytes behind the first one that certainly begin a pretoken
-  mask resume;    ///< a byte behind the first one, in the last word, where the next window may
-                  ///< begin, or 0
+  mask resume;    ///< a byte behind the first one, in the last pretoken, where the next window may
+                  ///< begin, or 0; not below the highest of `starts`
   bool finished;  ///< everything is decided, and the section ends after the window
 };
 
@@ -237,14 +237,15 @@ template <class Isa, class Matcher>
 [[gnu::always_inline]] inline std::size_t windowed_ends(std::string_view section, std::size_t at,
                                                         std::span<std::size_t> ends,
                                                         const kind_tables& tables) noexcept {
-  constexpr std::size_t most = word_splitter::room_for_window;
-  static_assert(Isa::least_room <= most && most >= 64 + 8);
-  std::array<std::size_t, most> few;  // if `ends` has less room
-  std::size_t* const out = ends.size() < most ? few.data() : ends.data();
-  const std::size_t full = std::max(ends.size(), most) - most;
+  // A window has at most 63 starts behind its first byte, and `write` at most 64 values.
+  constexpr std::size_t room = word_splitter::room_for_window;
+  static_assert(Isa::least_room <= room && room >= 64);
+  std::array<std::size_t, room> few;  // if `ends` has less room
+  std::size_t* const out = ends.size() < room ? few.data() : ends.data();
+  const std::size_t last_fit = std::max(ends.size(), room) - room;
   std::size_t count = 0;
   std::size_t word = at;  // where the pretoken that contains the window's first byte begins
-  while (count <= full && at < section.size()) {
+  while (count <= last_fit && at < section.size()) {
     const byte_cuts found = cuts_at<Isa, Matcher>(section, at, tables);
     if (found.starts == 0 && !found.finished) {
       if (found.resume != 0) {
@@ -262,7 +263,8 @@ template <class Isa, class Matcher>
       break;
     }
     word = at + 63 - static_cast<std::size_t>(std::countl_zero(found.starts));
-    at = found.resume != 0 ? at + static_cast<std::size_t>(std::countr_zero(found.resume)) : word;
+    // Without a branch, which would be hard to predict.
+    at += 63 - static_cast<std::size_t>(std::countl_zero(found.starts | found.resume));
   }
   if (out == ends.data()) return count;
   count = std::min(count, ends.size());
