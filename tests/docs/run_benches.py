@@ -60,7 +60,9 @@ expect(all(bound[name] > 0 for name in "TRE"), f"expected positive T, R and E: {
 expect(abs(bound["bound"] * (1 / bound["T"] + 1 / bound["R"]) - 1) < 1e-9, f"expected bound = 1 / (1/T + 1/R): {bound}")
 
 kernel = measured["kernel"]
-expect(kernel["MB written"] > 0 and kernel["seconds"] > 0 and kernel["program s"] > 0, f"expected a run: {kernel}")
+# Of a run this short, the kernel may count all processor seconds as its own.
+expect(kernel["MB written"] > 0 and kernel["seconds"] > 0 and kernel["program s"] + kernel["kernel s"] > 0,
+       f"expected a run: {kernel}")
 
 memory = rows("--memory", "--scale", 0.0002, "--pipe")
 expect(len(memory) == MEMORY_INPUTS, f"{len(memory)} inputs measured, expected {MEMORY_INPUTS}")
