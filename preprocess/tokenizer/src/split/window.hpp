@@ -83,8 +83,7 @@ struct cuts {
 
 /// If the window ends in white space that has no character of `newline`: the last character but
 /// one, where the next window may begin. (A pretoken may begin at the last one.) Otherwise 0.
-/// @param run  the first character of the white space that ends the window, or 0 if there is none
-/// or
+/// @param run  the first character of the white space that ends the window; 0 if there is none or
 ///             it is undecided
 [[gnu::always_inline]] inline mask resume_in_spaces(mask run, mask newline,
                                                     const window& w) noexcept {
