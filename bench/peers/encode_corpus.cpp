@@ -106,8 +106,10 @@ std::vector<documents> passes_of(const corpus& all, const std::string& passes) {
   return std::vector<documents>(static_cast<std::size_t>(count), whole);
 }
 
-// One thread's encoder and the ids of the documents that it encodes in this pass.
-struct share {
+// One thread's encoder and the ids of the documents that it encodes in this pass. It begins at a
+// pair of cache lines, because `ids` is written after each batch of words: two threads that write
+// to one line wait for each other.
+struct alignas(128) share {
   tokenizer::id_buffer ids;
   std::unique_ptr<tokenizer::encoder> encoder;
 };
