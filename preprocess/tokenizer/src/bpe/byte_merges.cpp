@@ -69,7 +69,6 @@ class applicable_rules {
   void look_ahead() {
     const instruction_set set = best_instruction_set();
     std::size_t word_count = 0;
-    std::size_t longest = 0;
     for (count_ = 0; count_ < groups_.size() && !rules_.empty(); ++count_) {
       const std::int32_t result = rules_.front().result;
       const auto other = std::ranges::find_if(
@@ -79,12 +78,11 @@ class applicable_rules {
       rules_ = rules_.subspan(size);
       if (next.bytes.empty() || next.bytes.size() > short_word::max_bytes) continue;
       short_word& word = words_[word_count];
-      if (!start_word(*table_, next.bytes, word, set)) continue;
+      if (!start_word(*table_, next.bytes, word)) continue;
       next.merged = &word;
-      longest = std::max(longest, next.bytes.size());
       ++word_count;
     }
-    merge_short(*table_, std::span(words_).first(word_count), longest, set);
+    merge_short(*table_, std::span(words_).first(word_count), set);
   }
 
   void keep(const merge_rule& rule, std::vector<merge_rule>& kept) {
@@ -99,8 +97,8 @@ class applicable_rules {
     symbols_.assign(next.merged->ids(), next.merged->ids() + next.merged->count);
     if (symbols_.size() == 2) return true;
     const instruction_set set = best_instruction_set();
-    start_word(*table_, next.bytes, again_, set);
-    merge_short(*table_, {&again_, 1}, next.bytes.size(), set);
+    start_word(*table_, next.bytes, again_);
+    merge_short(*table_, {&again_, 1}, set);
     symbols_.assign(again_.ids(), again_.ids() + again_.count);
     if (symbols_.size() == 2) return true;
     // A rule that produces a part of the result can even come after the rule for the result. So try
@@ -177,8 +175,8 @@ void byte_merges::write(table_writer& out) const {
 std::span<const std::int32_t> byte_merger::merge(std::string_view word) {
   if (const pair_table* pairs = merges_->ordered(); pairs != nullptr && !word.empty() &&
                                                     word.size() <= short_word::max_bytes &&
-                                                    start_word(*pairs, word, shorts_[0], set_)) {
-    merge_short(*pairs, std::span(shorts_).first(1), word.size(), set_);
+                                                    start_word(*pairs, word, shorts_[0])) {
+    merge_short(*pairs, std::span(shorts_).first(1), set_);
     return {shorts_[0].ids(), shorts_[0].count};
   }
   if (symbols_.size() < word.size() || symbols_.size() > kept_word_symbols) {
@@ -194,13 +192,11 @@ std::span<const std::int32_t> byte_merger::merge(std::string_view word) {
 }
 
 std::span<const short_word> byte_merger::merge_together(std::span<const std::string_view> words) {
-  std::size_t longest = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    longest = std::max(longest, words[i].size());
-    start_word(*merges_->ordered(), words[i], shorts_[i], set_);
+    start_word(*merges_->ordered(), words[i], shorts_[i]);
   }
   const auto started = std::span(shorts_).first(words.size());
-  merge_short(*merges_->ordered(), started, longest, set_);
+  merge_short(*merges_->ordered(), started, set_);
   return started;
 }
 

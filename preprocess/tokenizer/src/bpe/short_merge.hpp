@@ -11,24 +11,28 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A word that is being merged. Each symbol is stored at the index of its first byte. When two
-/// symbols merge, the result replaces the first, and the second is removed.
+/// A word that is being merged. Its symbols have places from 1 on, and none moves. When two symbols
+/// merge, the result replaces the first, and the second leaves the list.
 struct short_word {
   static constexpr std::size_t max_bytes = 32;
   static constexpr std::size_t most_at_once = 32;  ///< maximum for one call of merge_short
 
-  alignas(64) std::uint32_t symbols[max_bytes];
-  /// The result of merging each symbol with the next symbol, or pair_table::none. The last element
-  /// belongs to no symbol. It takes what is stored for a symbol that does not exist.
+  /// By place: the merge of the symbol with the next one. It is the result times 32, plus the
+  /// place; so the least of all is the next merge, the leftmost on ties. `no_merge` or more if
+  /// there is none.
   alignas(64) std::uint32_t merges[max_bytes + 1];
-  std::uint32_t there;   ///< one bit per symbol that is left
-  std::uint32_t merged;  ///< bits of the two symbols of the latest merge
+  /// By place. There is pair_table::no_symbol at place 0 and after the last symbol.
+  alignas(64) std::uint32_t symbols[max_bytes + 2];
+  std::uint8_t next[max_bytes + 2];    ///< by place: the place of the next symbol
+  std::uint8_t before[max_bytes + 2];  ///< by place: the place of the symbol before
+  std::size_t size;                    ///< number of symbols before the first merge
 
-  /// A pair that the latest merge created and whose merge result is not known yet.
+  static constexpr std::uint32_t no_merge = std::uint32_t{1} << 31;
+
+  /// A pair that the latest merge created and whose own merge is not known yet.
   struct open_pair {
-    std::uint64_t pair;
-    const pair_table::line* line;  ///< the line to search first
-    std::uint32_t bit;             ///< the bit of the pair's left symbol, or 0 if there is no pair
+    pair_table::place in_table;
+    std::uint32_t place;  ///< of its first symbol
   };
   open_pair left;
   open_pair right;
@@ -38,21 +42,31 @@ struct short_word {
   const std::int32_t* ids() const noexcept {
     return reinterpret_cast<const std::int32_t*>(symbols);
   }
+
+  /// Begins a word of `symbol_count` symbols, none of which merges.
+  /// @pre 0 < symbol_count <= max_bytes
+  void start(std::size_t symbol_count) noexcept;
+  /// @param merge  the result of the merge with the next symbol, or pair_table::none
+  void set(std::size_t index, std::uint32_t symbol, std::uint32_t merge) noexcept {
+    const std::size_t place = index + 1;
+    symbols[place] = symbol;
+    merges[place] = with_place(merge, static_cast<std::uint32_t>(place));
+  }
+  static std::uint32_t with_place(std::uint32_t merge, std::uint32_t place) noexcept {
+    return merge << 5 | place;
+  }
 };
 
 /// Initializes `word`: its symbols are the tokens of the bytes of `text`.
 /// @return false if a byte has no token
 /// @pre 0 < text.size() <= max_bytes
-bool start_word(const pair_table& pairs, std::string_view text, short_word& word,
-                instruction_set set) noexcept;
+bool start_word(const pair_table& pairs, std::string_view text, short_word& word) noexcept;
 
 /// Merges the symbols of each word until no merge applies. As in bpe_merger, the adjacent pair of
 /// lowest rank merges first, the leftmost pair on ties. Interleaves the words to overlap their
 /// cache misses.
-/// @param words          initialized by start_word, at most `most_at_once`
-/// @param longest_bytes  upper bound on the size of each word in bytes; a bound of at most 16
-///                       halves the time
-void merge_short(const pair_table& pairs, std::span<short_word> words, std::size_t longest_bytes,
+/// @param words          initialized, at most `most_at_once`
+void merge_short(const pair_table& pairs, std::span<short_word> words,
                  instruction_set set) noexcept;
 
 }  // namespace millrace::tokenizer::detail

@@ -200,17 +200,17 @@ std::size_t piece_merger::merge(std::span<symbol> symbols) {
 void piece_merger::start_symbols(std::span<const symbol> symbols, short_word& word) const noexcept {
   const pair_table& pairs = *merges_->pairs();
   const auto in_pairs = [&](symbol s) { return std::min(s, merges_->unknown_in_pairs()); };
-  word.there = static_cast<std::uint32_t>((std::uint64_t{1} << symbols.size()) - 1);
-  std::fill_n(word.merges, short_word::max_bytes, pair_table::none);
+  word.start(symbols.size());
   for (std::size_t i = 0; i < symbols.size(); ++i) {
-    word.symbols[i] = in_pairs(symbols[i]);
-    if (i + 1 == symbols.size()) break;
-    word.merges[i] = pairs.find(pair_table::pair_of(word.symbols[i], in_pairs(symbols[i + 1])));
+    const symbol left = in_pairs(symbols[i]);
+    word.set(
+        i, left,
+        i + 1 < symbols.size() ? pairs.find(left, in_pairs(symbols[i + 1])) : pair_table::none);
   }
 }
 
 bool piece_merger::start(std::string_view text, short_word& word) const noexcept {
-  if (text.size() <= short_word::max_bytes && start_word(*merges_->pairs(), text, word, set_)) {
+  if (text.size() <= short_word::max_bytes && start_word(*merges_->pairs(), text, word)) {
     return true;
   }
   std::array<symbol, short_word::max_bytes> symbols;
@@ -226,9 +226,7 @@ bool piece_merger::start(std::string_view text, short_word& word) const noexcept
 }
 
 void piece_merger::merge_together(std::span<short_word> words) const noexcept {
-  std::uint32_t longest = 0;
-  for (const short_word& word : words) longest |= word.there;
-  merge_short(*merges_->pairs(), words, static_cast<std::size_t>(std::bit_width(longest)), set_);
+  merge_short(*merges_->pairs(), words, set_);
   for (short_word& word : words) {
     for (symbol& s : std::span(word.symbols, word.count)) {
       if (s == merges_->unknown_in_pairs()) s = piece_merges::unknown;
