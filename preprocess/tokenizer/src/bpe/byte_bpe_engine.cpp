@@ -84,7 +84,7 @@ struct byte_bpe_tables {
   template <class Table>
   static bool prefetch(const shared_pretoken_table<Table>& words, std::string_view word) {
     if (word.size() > Table::key::max_bytes) return false;
-    words.prefetch_to_add(Table::key::of(word.data(), word.size(), word.size()).hash());
+    words.prefetch(Table::key::of(word.data(), word.size(), word.size()).hash());
     return true;
   }
 

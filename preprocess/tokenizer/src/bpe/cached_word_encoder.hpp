@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "bpe/pretoken_cache.hpp"
 #include "core/interfaces.hpp"
@@ -52,6 +53,7 @@ class cached_word_encoder {
   template <class EncodeNew>
   std::optional<encode_fault> encode_batch(std::string_view text, id_buffer& ids,
                                            EncodeNew& encode_new) {
+    has_prefetched_ = false;
     for (std::size_t i = 0;; ++i) {
       std::int32_t* const begin = ids.room(cache_.batch.max_ids());
       std::int32_t* out = begin;
@@ -62,9 +64,9 @@ class cached_word_encoder {
           text.substr(cache_.batch.begin(i), cache_.batch.end(i) - cache_.batch.begin(i));
       auto fault =
           cache_.batch.is_short(i)
-              ? encode_missing(cache_.shorts, cache_.batch.short_key(i), word, ids, encode_new)
+              ? encode_missing(cache_.shorts, cache_.batch.short_key(i), i, word, ids, encode_new)
           : word.size() <= word_batch::long_table::key::max_bytes
-              ? encode_missing(cache_.longs, cache_.batch.long_key(i), word, ids, encode_new)
+              ? encode_missing(cache_.longs, cache_.batch.long_key(i), i, word, ids, encode_new)
               : encode_overflow(word, ids, encode_new);
       if (fault) {
         fault->offset_bytes += cache_.batch.begin(i);
@@ -73,11 +75,13 @@ class cached_word_encoder {
     }
   }
 
-  // Encodes a word that look_up did not find, or whose entry needs special handling.
+  // Encodes word `i` of the batch, which look_up did not find, or whose entry needs special
+  // handling.
   template <class Table, class EncodeNew>
   std::optional<encode_fault> encode_missing(two_level_table<Table>& words,
-                                             const typename Table::key& key, std::string_view word,
-                                             id_buffer& ids, EncodeNew& encode_new) {
+                                             const typename Table::key& key, std::size_t i,
+                                             std::string_view word, id_buffer& ids,
+                                             EncodeNew& encode_new) {
     const std::uint64_t hash = key.hash();
     if (const auto* known = words.find(key, hash)) {
       if (known->is_elsewhere()) {
@@ -91,6 +95,7 @@ class cached_word_encoder {
       ids.add(known->count());
       return std::nullopt;
     }
+    if (!std::exchange(has_prefetched_, true)) cache_.prefetch_absent(i + 1);
     const std::size_t before = ids.size();
     if (auto fault = encode_new(word, ids)) return fault;
     const auto all = ids.ids().subspan(before);
@@ -119,6 +124,7 @@ class cached_word_encoder {
   }
 
   pretoken_cache cache_;
+  bool has_prefetched_ = false;  // for the new words of the batch
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "bpe/huge_array.hpp"
 #include "bpe/pretoken_table.hpp"
@@ -32,9 +31,7 @@ class shared_pretoken_table {
   /// Creates 2^line_bits lines of 64 bytes.
   /// @pre 1 <= line_bits <= 32
   explicit shared_pretoken_table(unsigned line_bits)
-      : lines_(std::size_t{1} << line_bits),
-        used_((std::size_t{1} << line_bits) / 64 + 1),
-        shift_(64 - line_bits) {}
+      : lines_(std::size_t{1} << line_bits), shift_(64 - line_bits) {}
 
   /// Adds a word if it is not in the cache and there is room for it.
   void add(const key& word, std::uint64_t hash, const ids& found) noexcept {
@@ -48,7 +45,6 @@ class shared_pretoken_table {
           copy_tail(word, place.words[i]);
           place.found[i] = found.without_place();
           head_of(place.words[i]).store(word.part.back(), std::memory_order_release);
-          mark(home);
           return;
         }
         if (head == word.part.back() && has_tail(place.words[i], word)) return;
@@ -59,7 +55,6 @@ class shared_pretoken_table {
   /// The ids of `word`, valid for the lifetime of this object, or null.
   const ids* find(const key& word, std::uint64_t hash) const noexcept {
     const std::size_t home = hash >> shift_;
-    if (!may_have(home)) return nullptr;
     for (const std::size_t at : {home, home ^ 1}) {
       const line& place = lines_[at];
       for (std::size_t i = 0; i < Table::ways; ++i) {
@@ -71,14 +66,8 @@ class shared_pretoken_table {
     return nullptr;
   }
 
-  /// Prefetches the memory that find() reads.
-  void prefetch(std::uint64_t hash) const noexcept {
-    if (may_have(hash >> shift_)) __builtin_prefetch(&lines_[hash >> shift_]);
-  }
-  /// Prefetches the memory that add() accesses.
-  void prefetch_to_add(std::uint64_t hash) const noexcept {
-    __builtin_prefetch(&lines_[hash >> shift_], 1);
-  }
+  /// Prefetches the memory that find() and add() access.
+  void prefetch(std::uint64_t hash) const noexcept { __builtin_prefetch(&lines_[hash >> shift_]); }
 
  private:
   using line = typename Table::line;
@@ -104,21 +93,7 @@ class shared_pretoken_table {
     for (std::size_t i = 0; i + 1 < word.part.size(); ++i) place.part[i] = word.part[i];
   }
 
-  static std::atomic_ref<std::uint64_t> bits_of(const std::uint64_t& word) noexcept {
-    return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(word));
-  }
-  void mark(std::size_t home) noexcept {
-    if (may_have(home)) return;
-    bits_of(used_[home / 64]).fetch_or(std::uint64_t{1} << home % 64, std::memory_order_relaxed);
-  }
-  bool may_have(std::size_t home) const noexcept {
-    return (bits_of(used_[home / 64]).load(std::memory_order_relaxed) >> home % 64 & 1) != 0;
-  }
-
   huge_array<line> lines_;
-  // One bit per line, set if the line is the first choice of some word in the cache. If the bit is
-  // not set, a look-up knows without a cache miss that the word is absent.
-  std::vector<std::uint64_t> used_;
   unsigned shift_;
 };
 

@@ -12,8 +12,8 @@ namespace millrace::tokenizer::detail {
 /// A two-level cache for the words of one key size. Each encoder has its own front table, which
 /// holds its most recent words. All encoders share one second-level table, which receives every new
 /// word. So the shared table also has words that a front table has dropped, or that only other
-/// encoders have encoded. A look-up in the shared table takes a tenth of the time of encoding the
-/// word again.
+/// encoders have encoded. A look-up in the shared table takes less time than encoding the word
+/// again, if its line has been prefetched.
 template <class Table>
 class two_level_table {
  public:
@@ -31,10 +31,7 @@ class two_level_table {
   /// @param hash  here and below, the hash of `word`
   void put(const key& word, std::uint64_t hash, const ids& found) noexcept {
     front_.put(word, hash, found);
-    behind_->prefetch_to_add(hash);
-    entry& oldest = to_add_[next_++ % to_add_.size()];
-    if (oldest.word != key{}) behind_->add(oldest.word, oldest.hash, oldest.found);
-    oldest = {word, hash, found};
+    behind_->add(word, hash, found);
   }
 
   /// Puts a word whose entry has changed into the front table only.
@@ -56,22 +53,12 @@ class two_level_table {
     return Table::find(front_.line_of(hash), word);
   }
 
-  /// Prefetches the part of the shared table that find() reads.
+  /// Prefetches the part of the shared table that find() and put() access.
   void prefetch(std::uint64_t hash) const noexcept { behind_->prefetch(hash); }
 
  private:
-  struct entry {
-    key word;  // all zero if the entry holds no word
-    std::uint64_t hash;
-    ids found;
-  };
-
   Table front_;
   shared_pretoken_table<Table>* behind_;
-  // New words wait here until the prefetch of their line has completed. Then they are added to the
-  // shared table.
-  std::array<entry, 8> to_add_{};
-  std::size_t next_ = 0;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -119,7 +119,10 @@ class unigram_encoder final : public section_encoder {
     return true;
   }
 
-  static bool learn(std::string_view, std::size_t) { return false; }
+  bool learn(std::string_view /*text*/, std::size_t first) {
+    if (cache_.is_absent(first)) cache_.prefetch_absent(first);
+    return false;
+  }
 
   void encode_fragment(std::string_view fragment, id_buffer& ids) {
     using answer = fragment_cache::answer;
