@@ -193,13 +193,17 @@ class byte_bpe_encoder final : public section_encoder {
 
  private:
   void encode_batch(std::string_view text, id_buffer& ids) {
-    bool has_learned = !merger_.merges_together();
+    bool has_learned = false;
     for (std::size_t i = 0;; ++i) {
       i = look_up(i, ids);
       if (!has_learned && i < cache_.batch.size() && cache_.is_absent(i)) {
-        learn_from(i, text);
         has_learned = true;
-        i = look_up(i, ids);
+        if (merger_.merges_together()) {
+          learn_from(i, text);
+          i = look_up(i, ids);
+        } else {
+          cache_.prefetch_absent(i);
+        }
       }
       if (i == cache_.batch.size()) return;
       const std::string_view word =

@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "bpe/pretoken_cache.hpp"
 #include "core/interfaces.hpp"
@@ -82,6 +81,10 @@ class cached_word_encoder {
                                              const typename Table::key& key, std::size_t i,
                                              std::string_view word, id_buffer& ids,
                                              EncodeNew& encode_new) {
+    if (!has_prefetched_ && !words.has_in_front(key)) {
+      cache_.prefetch_absent(i);
+      has_prefetched_ = true;
+    }
     const std::uint64_t hash = key.hash();
     if (const auto* known = words.find(key, hash)) {
       if (known->is_elsewhere()) {
@@ -95,7 +98,6 @@ class cached_word_encoder {
       ids.add(known->count());
       return std::nullopt;
     }
-    if (!std::exchange(has_prefetched_, true)) cache_.prefetch_absent(i + 1);
     const std::size_t before = ids.size();
     if (auto fault = encode_new(word, ids)) return fault;
     const auto all = ids.ids().subspan(before);
@@ -124,7 +126,7 @@ class cached_word_encoder {
   }
 
   pretoken_cache cache_;
-  bool has_prefetched_ = false;  // for the new words of the batch
+  bool has_prefetched_ = false;  // the absent words of the batch
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -16,7 +16,8 @@
 namespace millrace::tokenizer::detail {
 
 /// Maps pairs of tokens to merge results, for vocabularies whose ids rise with rank. The id of a
-/// merge result also serves as the rank of the merge. A look-up reads one CPU cache line. Merging
+/// merge result also serves as the rank of the merge. A look-up nearly always reads one CPU cache
+/// line. Merging
 /// starts from single bytes, so pairs of bytes have an additional table that is faster. Read-only
 /// once built.
 ///
@@ -77,6 +78,7 @@ class pair_table {
 
   /// Returns the merge result of the pair, which is also the rank of the merge. Returns `none` if
   /// the pair does not merge. Lower ranks merge first.
+  /// @pre both are ids from 0 to max_id
   std::uint32_t find(std::uint32_t left, std::uint32_t right) const noexcept {
     const std::uint64_t mixed = mix(left, right);
     const line& home = lines_[1 + (mixed >> shift_)];
@@ -90,6 +92,7 @@ class pair_table {
   /// first place with the tag of a pair gives its merge. If no place has the tag, the last one
   /// does, which never holds a pair: its merge is `none`, or `elsewhere` if there was no room for
   /// all pairs of the line. Then the caller must call find().
+  static constexpr std::size_t pairs_per_line = 7;
   struct alignas(64) line {
     std::array<std::uint32_t, 8> tags;
     std::array<std::uint32_t, 8> merges;
@@ -117,7 +120,6 @@ class pair_table {
   const std::uint32_t* byte_pairs() const noexcept { return byte_pairs_.data(); }
 
  private:
-  static constexpr std::size_t pairs_per_line = 7;
   static constexpr std::size_t fewest_lines = 256;
   static constexpr std::uint16_t no_byte = 256;
 
@@ -164,8 +166,9 @@ class pair_table {
   }
 
   huge_array<line> lines_;  // the first never holds a pair
-  // The pairs for which their lines have no room, about 1 in 60: a power of two of places, at most
-  // half of them used. A pair is in its home place or in a later one, before any free place (0).
+  // The pairs for which their lines have no room, at most about 1 in 20: a power of two of places,
+  // at most half of them used. A pair is in its home place or in a later one, before any free place
+  // (0).
   std::vector<std::uint64_t> elsewhere_;
   std::size_t elsewhere_count_ = 0;  // for add() only
   int shift_ = 0;

@@ -38,7 +38,7 @@ struct pretoken_cache {
   }
 
   /// Finds the words of the batch, starting at word `first`, that are not in the front tables.
-  /// Prefetches them for two_level_table::find. The result is valid until the next call.
+  /// Prefetches them for two_level_table::find and put. The result is valid until the next call.
   const word_batch::absent_words& prefetch_absent(std::size_t first) noexcept {
     batch.find_absent(first, absent);
     for (std::size_t k = 0; k < absent.short_count; ++k) {

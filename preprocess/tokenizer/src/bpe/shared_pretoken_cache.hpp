@@ -66,7 +66,7 @@ class shared_pretoken_table {
     return nullptr;
   }
 
-  /// Prefetches the memory that find() and add() access.
+  /// Prefetches the line that find() reads and add() may write.
   void prefetch(std::uint64_t hash) const noexcept { __builtin_prefetch(&lines_[hash >> shift_]); }
 
  private:

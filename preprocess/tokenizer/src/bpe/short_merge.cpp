@@ -65,7 +65,7 @@ inline void collect(short_word& word) noexcept {
 
 std::uint32_t find_portable(const pair_table::place& at) noexcept {
   std::size_t i = 0;
-  while (i < 7 && at.home->tags[i] != at.tag) ++i;
+  while (i < pair_table::pairs_per_line && at.home->tags[i] != at.tag) ++i;
   return at.home->merges[i];
 }
 
@@ -103,7 +103,7 @@ MILLRACE_AVX2_INLINE std::uint32_t find_avx2(const pair_table::place& at) noexce
   const __m256i tags = _mm256_load_si256(reinterpret_cast<const __m256i*>(at.home->tags.data()));
   const __m256i same = _mm256_cmpeq_epi32(tags, _mm256_set1_epi32(static_cast<int>(at.tag)));
   const auto bits = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(same)));
-  return at.home->merges[_tzcnt_u32(bits | 0x80)];
+  return at.home->merges[_tzcnt_u32(bits | 1U << pair_table::pairs_per_line)];
 }
 
 // The least of the merges of a word that has at most 8 * Vectors symbols.
@@ -153,8 +153,9 @@ inline std::uint32_t find_neon(const pair_table::place& at) noexcept {
   const uint16x8_t same = vcombine_u16(vmovn_u32(vceqq_u32(vld1q_u32(tags), tag)),
                                        vmovn_u32(vceqq_u32(vld1q_u32(tags + 4), tag)));
   const std::uint64_t bytes = vget_lane_u64(vreinterpret_u64_u8(vmovn_u16(same)), 0);
-  return at.home
-      ->merges[static_cast<std::size_t>(std::countr_zero(bytes | std::uint64_t{1} << 63)) / 8];
+  return at.home->merges[static_cast<std::size_t>(std::countr_zero(
+                             bytes | std::uint64_t{0xFF} << 8 * pair_table::pairs_per_line)) /
+                         8];
 }
 
 // The least of the merges of a word that has at most 4 * Vectors symbols.

@@ -46,7 +46,8 @@ struct short_word {
   /// Begins a word of `symbol_count` symbols, none of which merges.
   /// @pre 0 < symbol_count <= max_bytes
   void start(std::size_t symbol_count) noexcept;
-  /// @param merge  the result of the merge with the next symbol, or pair_table::none
+  /// @param merge  the result of the merge with the next symbol, or pair_table::none, as for the
+  ///               last symbol
   void set(std::size_t index, std::uint32_t symbol, std::uint32_t merge) noexcept {
     const std::size_t place = index + 1;
     symbols[place] = symbol;

@@ -147,9 +147,9 @@ class bpe_encoder final : public section_encoder {
 
   // Processes many fragments at the same time, so that their cache misses overlap.
   bool learn(std::string_view text, std::size_t first) {
-    if (!merger_.merges_together() || !model_->symbols.empty()) return false;
     const word_batch& batch = cache_.batch();
     const word_batch::absent_words& all = cache_.prefetch_absent(first);
+    if (!merger_.merges_together() || !model_->symbols.empty()) return false;
     const auto shorts = std::span<const std::uint16_t>(all.shorts).first(all.short_count);
     const auto longs = std::span<const std::uint16_t>(all.longs).first(all.long_count);
     started_count_ = 0;

@@ -61,8 +61,9 @@ inline void put_with_span(std::int32_t id, byte_span span, id_buffer& ids,
 ///   void expect_growth(ids)
 ///     Throws if all fragments so far gave more ids than the growth limit of the text allows.
 ///   bool learn(text, first)
-///     May cache fragments of `text` that the batch does not find, starting at fragment `first`.
-///     Returns false if it caches none.
+///     Called once per batch, at the first fragment whose ids the batch does not have or may not
+///     copy. May cache the new fragments of `text` from `first` on, or only prefetch what
+///     encode_fragment will read for them. Returns false if it caches none.
 template <class Engine>
 void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_buffer& ids) {
   const auto fragment = [&](std::size_t i) {

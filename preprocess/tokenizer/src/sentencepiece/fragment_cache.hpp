@@ -68,7 +68,8 @@ class fragment_cache {
   /// True if fragment `i` of the batch could be in the front tables, but is not.
   bool is_absent(std::size_t i) const noexcept { return cache_.is_absent(i); }
   /// Finds the fragments of the batch, starting at fragment `first`, that are not in the front
-  /// tables. Prefetches them for fetch() and find(). The result is valid until the next call.
+  /// tables. Prefetches them for fetch(), find() and put(). The result is valid until the next
+  /// call.
   const word_batch::absent_words& prefetch_absent(std::size_t first) noexcept {
     return cache_.prefetch_absent(first);
   }

@@ -100,14 +100,14 @@ TEST(ShortMerge, GivesWhatTheDefinitionOfBpeGives) {
   std::mt19937 random(14);
   const test::naive_bpe naive(random, "abcdefghijklmnopqrstuvwxyz", 4'000);
   pair_table table(naive.rules.size(), naive.byte_ids);
-  std::size_t pairs_without_room = 0;
+  std::size_t pairs_of_full_lines = 0;
   for (const merge_rule& rule : naive.rules) table.add(rule);
   for (const merge_rule& rule : naive.rules) {
     const auto at = table.place_of(static_cast<std::uint32_t>(rule.left),
                                    static_cast<std::uint32_t>(rule.right));
-    pairs_without_room += has_no_room(*at.home) ? 1U : 0U;
+    pairs_of_full_lines += has_no_room(*at.home) ? 1U : 0U;
   }
-  ASSERT_GT(pairs_without_room, 100U);
+  ASSERT_GT(pairs_of_full_lines, 100U);
 
   std::array<short_word, short_word::most_at_once> words;
   for (int round = 0; round < 300; ++round) {
