@@ -69,28 +69,33 @@ std::uint32_t find_portable(const pair_table::place& at) noexcept {
   return at.home->merges[i];
 }
 
-// Performs the next merge. Returns false if no merge applies.
-bool merge_once_portable(const pair_table& pairs, short_word& word) noexcept {
-  const std::uint32_t least = *std::min_element(word.merges + 1, word.merges + word.size + 1);
-  if (least >= short_word::no_merge) return false;
-  replace(pairs, word, least);
-  return true;
+std::uint32_t least_portable(const short_word& word) noexcept {
+  return *std::min_element(word.merges + 1, word.merges + word.size + 1);
 }
 
-void merge_portable(const pair_table& pairs, std::span<short_word> words) noexcept {
+// Closes the pairs of all words before it looks for their next merges: a vector that is loaded
+// right after one of its numbers was stored has to wait for the store.
+//
+// @tparam Least  returns the least of the merges of a word
+// @tparam Find   returns what the pair's line tells of its merge
+template <auto Least, auto Find>
+void merge_all(const pair_table& pairs, std::span<short_word> words) noexcept {
   std::array<short_word*, short_word::most_at_once> open;
   std::size_t count = 0;
   for (short_word& word : words) open[count++] = &word;
   while (count != 0) {
     std::size_t left = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      open[left] = open[i];
-      left += merge_once_portable(pairs, *open[i]) ? 1U : 0U;
+      short_word& word = *open[i];
+      const std::uint32_t least = Least(word);
+      if (least >= short_word::no_merge) continue;
+      replace(pairs, word, least);
+      open[left++] = &word;
     }
     count = left;
-    for (short_word* const word : std::span(open).first(count)) {
-      close_pairs(pairs, *word, find_portable(word->left.in_table),
-                  find_portable(word->right.in_table));
+    for (std::size_t i = 0; i < count; ++i) {
+      short_word& word = *open[i];
+      close_pairs(pairs, word, Find(word.left.in_table), Find(word.right.in_table));
     }
   }
 }
@@ -120,8 +125,7 @@ MILLRACE_AVX2_INLINE std::uint32_t least_avx2(const short_word& word) noexcept {
   return static_cast<std::uint32_t>(_mm_cvtsi128_si32(half));
 }
 
-// Closes the pairs of all words before it looks for their next merges: a vector that is loaded
-// right after one of its numbers was stored has to wait for the store.
+// merge_all(), which cannot inline functions for AVX2.
 template <std::size_t Vectors>
 MILLRACE_AVX2 void merge_avx2(const pair_table& pairs, std::span<short_word> words) noexcept {
   std::array<short_word*, short_word::most_at_once> open;
@@ -167,31 +171,6 @@ inline std::uint32_t least_neon(const short_word& word) noexcept {
   }
   return vminvq_u32(least);
 }
-
-// Closes the pairs of all words before it looks for their next merges: a vector that is loaded
-// right after one of its numbers was stored has to wait for the store.
-template <std::size_t Vectors>
-void merge_neon(const pair_table& pairs, std::span<short_word> words) noexcept {
-  std::array<short_word*, short_word::most_at_once> open;
-  std::size_t count = 0;
-  for (short_word& word : words) open[count++] = &word;
-  while (true) {
-    std::size_t left = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      short_word& word = *open[i];
-      const std::uint32_t least = least_neon<Vectors>(word);
-      if (least >= short_word::no_merge) continue;
-      replace(pairs, word, least);
-      open[left++] = &word;
-    }
-    count = left;
-    if (count == 0) return;
-    for (std::size_t i = 0; i < count; ++i) {
-      short_word& word = *open[i];
-      close_pairs(pairs, word, find_neon(word.left.in_table), find_neon(word.right.in_table));
-    }
-  }
-}
 #endif
 
 }  // namespace
@@ -227,17 +206,18 @@ void merge_short(const pair_table& pairs, std::span<short_word> words,
   if (set != instruction_set::portable) {
     longest <= 16 ? merge_avx2<2>(pairs, words) : merge_avx2<4>(pairs, words);
   } else {
-    merge_portable(pairs, words);
+    merge_all<least_portable, find_portable>(pairs, words);
   }
 #elif defined(__AARCH64EL__)
   if (set == instruction_set::neon) {
-    longest <= 16 ? merge_neon<4>(pairs, words) : merge_neon<8>(pairs, words);
+    longest <= 16 ? merge_all<least_neon<4>, find_neon>(pairs, words)
+                  : merge_all<least_neon<8>, find_neon>(pairs, words);
   } else {
-    merge_portable(pairs, words);
+    merge_all<least_portable, find_portable>(pairs, words);
   }
 #else
   (void)set;
-  merge_portable(pairs, words);
+  merge_all<least_portable, find_portable>(pairs, words);
 #endif
   for (short_word& word : words) collect(word);
 }
