@@ -13,7 +13,8 @@
 // the last pass; "md5" is the digest of its ids, as little-endian uint32. The program touches all
 // memory before timing starts: on a virtual machine, the first touch of a page takes longer than
 // encoding the text in it. "load_s" is the time to make the tokenizer, "encoders_s" that to make
-// the encoders.
+// the encoders. "round_trip_ns", with several threads, is the time in which the first two cores
+// hand a cache line to each other and back: it tells what sharing memory costs them.
 #include <sched.h>
 #include <time.h>
 
@@ -173,6 +174,34 @@ void move_this_thread_to(std::size_t core) {
   ::sched_setaffinity(0, sizeof set, &set);
 }
 
+// The time in which two cores hand a cache line to each other and back, in nanoseconds.
+double round_trip_ns(std::size_t core, std::size_t other) {
+  constexpr int trips = 20'000;
+  std::atomic<int> turn = 0;
+  std::jthread there([&] {
+    move_this_thread_to(other);
+    for (int trip = 0; trip < trips; ++trip) {
+      while (turn.load(std::memory_order_acquire) != 2 * trip + 1) {
+      }
+      turn.store(2 * trip + 2, std::memory_order_release);
+    }
+  });
+  double taken = 0;
+  std::jthread here([&] {
+    move_this_thread_to(core);
+    double start = 0;
+    for (int trip = 0; trip < trips; ++trip) {
+      turn.store(2 * trip + 1, std::memory_order_release);
+      while (turn.load(std::memory_order_acquire) != 2 * trip + 2) {
+      }
+      if (trip == 0) start = now();  // both threads run
+    }
+    taken = now() - start;
+  });
+  here.join();
+  return taken / (trips - 1) * 1e9;
+}
+
 // Encodes the documents. Returns the time, and in `found` where the ids of each part are.
 pass_time timed_pass(const corpus& all, documents some, std::vector<share>& shares,
                      std::vector<part_ids>& found) {
@@ -242,9 +271,13 @@ int run(int argc, char** argv) {
   }
   std::cout << "{\"bytes\": " << bytes_of(all, passes.back()) << ", \"tokens\": " << tokens
             << ", \"md5\": \"" << md5.hex() << "\", \"load_s\": " << load
-            << ", \"encoders_s\": " << encoders << ", \"seconds\": [" << times
-            << "], \"MB_per_s\": [" << rates << "], \"MB_per_cpu_s\": [" << cpu_rates << "]}"
-            << std::endl;
+            << ", \"encoders_s\": " << encoders;
+  const std::vector<std::size_t> cores = usable_cores();
+  if (shares.size() > 1 && cores.size() > 1) {
+    std::cout << ", \"round_trip_ns\": " << round_trip_ns(cores[0], cores[1]);
+  }
+  std::cout << ", \"seconds\": [" << times << "], \"MB_per_s\": [" << rates
+            << "], \"MB_per_cpu_s\": [" << cpu_rates << "]}" << std::endl;
   return 0;
 }
 

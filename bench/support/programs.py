@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scripts share: running programs on given cores, parts of texts, medians, tables."""
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -41,11 +42,17 @@ def loader_rivals_python():
     return python
 
 
-def core_count(cores):
-    """The number of cores in taskset's notation ("0", "0-1", "0,2"); "" means all cores of this process."""
+def cores_of(cores):
+    """The cores in taskset's notation ("0", "0-1", "0,2"), each as a string; "" means all cores of this process."""
     if cores == "":
-        return len(os.sched_getaffinity(0))
-    return sum(int(b or a) - int(a) + 1 for a, _, b in (r.partition("-") for r in cores.split(",")))
+        return [str(core) for core in sorted(os.sched_getaffinity(0))]
+    ranges = (r.partition("-") for r in cores.split(","))
+    return [str(core) for a, _, b in ranges for core in range(int(a), int(b or a) + 1)]
+
+
+def core_count(cores):
+    """The number of cores in taskset's notation, as in cores_of."""
+    return len(cores_of(cores))
 
 
 def first_cores(count):
@@ -68,6 +75,12 @@ def answer(command, cores=""):
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\nexit status {done.returncode}: {done.stderr.strip()[-1000:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def answers_of_all(commands):
+    """What answer() returns for each (command, cores), all run at the same time."""
+    with concurrent.futures.ThreadPoolExecutor(len(commands)) as threads:
+        return list(threads.map(lambda each: answer(*each), commands))
 
 
 def processor_seconds(who):
