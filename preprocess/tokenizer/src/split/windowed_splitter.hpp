@@ -26,7 +26,7 @@ namespace millrace::tokenizer::detail {
 /// ASCII bytes map to their kinds, and continuation bytes map to 0. Any other byte maps to the
 /// kinds that all characters with this first byte share, or to `varied` if their kinds differ.
 ///
-/// Vectors of 64 bytes are loaded from by_byte and by_point.
+/// Vectors of 64 bytes are loaded from by_byte, rows_from_4000 and by_point.
 struct kind_tables {
   static constexpr std::uint8_t varied = 0xFF;  // no character has all kinds
   alignas(64) std::array<std::uint8_t, 256> by_byte{};
@@ -42,6 +42,9 @@ struct kind_tables {
     std::array<std::array<std::uint8_t, 16>, 2> kinds{};
   };
   ascii_groups groups;
+
+  /// The kinds that the 64 characters from U+4000 on, from U+4040 on and so on share, or `varied`.
+  alignas(64) std::array<std::uint8_t, 64> rows_from_4000{};
 
   /// The kinds of each code point below 0x10000. In UTF-8, these characters have up to three bytes.
   alignas(64) std::array<std::uint8_t, 0x10000> by_point{};
@@ -105,6 +108,10 @@ kind_tables make_kind_tables() noexcept {
     if (byte > 0xE0 && byte < 0xF0 && byte != 0xED) {
       tables.by_byte[byte] = kinds_of_range(tables, three, three + 0x1000);
     }
+  }
+  for (std::size_t row = 0; row < tables.rows_from_4000.size(); ++row) {
+    const std::size_t first = 0x4000 + 64 * row;
+    tables.rows_from_4000[row] = kinds_of_range(tables, first, first + 64);
   }
   tables.by_byte[0xED] = kinds_of_range(tables, 0xD000, 0xD800);  // the rest are surrogates
   tables.groups = ascii_groups_of(std::span(tables.by_byte).template first<128>());
