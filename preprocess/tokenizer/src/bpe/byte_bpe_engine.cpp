@@ -248,7 +248,7 @@ class byte_bpe_encoder final : public section_encoder {
     const auto merge_unknown = [&] {
       const auto results = merger_.merge_together(std::span(unknown_).first(count));
       for (std::size_t k = 0; k < count; ++k) {
-        put(words, key_of(places[k]), hashes[k], unknown_[k], {results[k].ids(), results[k].count});
+        put(words, key_of(places[k]), hashes[k], unknown_[k], results[k].ids());
       }
       count = 0;
     };

@@ -94,12 +94,13 @@ class applicable_rules {
   // never leave exactly two pieces.
   bool leave_two(const group& next) {
     if (next.merged == nullptr) return false;
-    symbols_.assign(next.merged->ids(), next.merged->ids() + next.merged->count);
+    const std::span<const std::int32_t> merged = next.merged->ids();
+    symbols_.assign(merged.begin(), merged.end());
     if (symbols_.size() == 2) return true;
     const instruction_set set = best_instruction_set();
     start_word(*table_, next.bytes, again_);
     merge_short(*table_, {&again_, 1}, set);
-    symbols_.assign(again_.ids(), again_.ids() + again_.count);
+    symbols_.assign(again_.ids().begin(), again_.ids().end());
     if (symbols_.size() == 2) return true;
     // A rule that produces a part of the result can even come after the rule for the result. So try
     // all rules here.
@@ -173,11 +174,16 @@ void byte_merges::write(table_writer& out) const {
 }
 
 std::span<const std::int32_t> byte_merger::merge(std::string_view word) {
-  if (const pair_table* pairs = merges_->ordered(); pairs != nullptr && !word.empty() &&
-                                                    word.size() <= short_word::max_bytes &&
-                                                    start_word(*pairs, word, shorts_[0])) {
-    merge_short(*pairs, std::span(shorts_).first(1), set_);
-    return {shorts_[0].ids(), shorts_[0].count};
+  if (const pair_table* pairs = merges_->ordered(); pairs != nullptr && !word.empty()) {
+    if (word.size() <= short_word::max_bytes) {
+      if (start_word(*pairs, word, shorts_[0])) {
+        merge_short(*pairs, std::span(shorts_).first(1), set_);
+        return shorts_[0].ids();
+      }
+    } else if (word.size() <= medium_word::max_bytes && start_word(*pairs, word, medium_)) {
+      merge_medium(*pairs, medium_, set_);
+      return medium_.ids();
+    }
   }
   if (symbols_.size() < word.size() || symbols_.size() > kept_word_symbols) {
     symbols_ = std::vector<std::int32_t>(std::max<std::size_t>(word.size(), 64));

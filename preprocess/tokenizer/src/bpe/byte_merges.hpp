@@ -100,6 +100,7 @@ class byte_merger {
   std::size_t drop_last(id_buffer& ids) const noexcept;
 
   std::array<short_word, short_word::most_at_once> shorts_;
+  medium_word medium_;
   const byte_merges* merges_;
   bpe_merger long_merger_;
   std::vector<std::int32_t> symbols_;

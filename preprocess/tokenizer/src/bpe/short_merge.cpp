@@ -11,31 +11,28 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-static_assert(short_word::max_bytes == 32 && pair_table::max_id < 1 << 24);
-static_assert((pair_table::none << 5 & short_word::no_merge) != 0);
-
-using places = std::array<std::uint8_t, short_word::max_bytes + 2>;
-constexpr std::array<places, 2> neighbors = [] {
-  std::array<places, 2> all{};
-  for (std::size_t i = 0; i < all[0].size(); ++i) {
-    all[0][i] = static_cast<std::uint8_t>(i + 1);
-    all[1][i] = static_cast<std::uint8_t>(i - 1);  // before place 0 is nothing
+template <std::size_t Size>
+constexpr std::array<std::uint8_t, Size> places_from(int first) noexcept {
+  std::array<std::uint8_t, Size> all{};
+  for (std::size_t i = 0; i < Size; ++i) {
+    all[i] = static_cast<std::uint8_t>(static_cast<int>(i) + first);
   }
   return all;
-}();
+}
 
 // Merges a symbol with the next one, and prefetches the cache lines of the two new pairs. Has no
 // branches, because they would be unpredictable.
-inline void replace(const pair_table& pairs, short_word& word, std::uint32_t merge) noexcept {
-  const std::uint32_t place = merge % 32;
-  const std::uint32_t result = merge / 32;
+template <class Word>
+inline void replace(const pair_table& pairs, Word& word, std::uint32_t merge) noexcept {
+  const std::uint32_t place = merge % (std::uint32_t{1} << Word::place_bits);
+  const std::uint32_t result = merge >> Word::place_bits;
   const std::uint8_t gone = word.next[place];
   const std::uint8_t behind = word.next[gone];
   const std::uint8_t before = word.before[place];
   word.next[place] = behind;
   word.before[behind] = static_cast<std::uint8_t>(place);
   word.symbols[place] = result;
-  word.merges[gone] = short_word::no_merge;
+  word.merges[gone] = Word::no_merge;
   word.left = {pairs.place_of(word.symbols[before], result), before};
   word.right = {pairs.place_of(result, word.symbols[behind]), place};
   __builtin_prefetch(word.left.in_table.home);
@@ -43,7 +40,8 @@ inline void replace(const pair_table& pairs, short_word& word, std::uint32_t mer
 }
 
 // Notes the merges of the two pairs that the latest merge created.
-inline void close_pairs(const pair_table& pairs, short_word& word, std::uint32_t left,
+template <class Word>
+inline void close_pairs(const pair_table& pairs, Word& word, std::uint32_t left,
                         std::uint32_t right) noexcept {
   if ((left == pair_table::elsewhere) | (right == pair_table::elsewhere)) [[unlikely]] {
     const auto find = [&](std::uint32_t place) {
@@ -52,11 +50,12 @@ inline void close_pairs(const pair_table& pairs, short_word& word, std::uint32_t
     if (left == pair_table::elsewhere) left = find(word.left.place);
     if (right == pair_table::elsewhere) right = find(word.right.place);
   }
-  word.merges[word.left.place] = short_word::with_place(left, word.left.place);
-  word.merges[word.right.place] = short_word::with_place(right, word.right.place);
+  word.merges[word.left.place] = Word::with_place(left, word.left.place);
+  word.merges[word.right.place] = Word::with_place(right, word.right.place);
 }
 
-inline void collect(short_word& word) noexcept {
+template <class Word>
+inline void collect(Word& word) noexcept {
   word.count = 0;
   for (std::size_t place = 1; place <= word.size; place = word.next[place]) {
     word.symbols[word.count++] = word.symbols[place];
@@ -69,7 +68,8 @@ std::uint32_t find_portable(const pair_table::place& at) noexcept {
   return at.home->merges[i];
 }
 
-std::uint32_t least_portable(const short_word& word) noexcept {
+template <class Word>
+std::uint32_t least_portable(const Word& word) noexcept {
   return *std::min_element(word.merges + 1, word.merges + word.size + 1);
 }
 
@@ -78,23 +78,23 @@ std::uint32_t least_portable(const short_word& word) noexcept {
 //
 // @tparam Least  returns the least of the merges of a word
 // @tparam Find   returns what the pair's line tells of its merge
-template <auto Least, auto Find>
-void merge_all(const pair_table& pairs, std::span<short_word> words) noexcept {
-  std::array<short_word*, short_word::most_at_once> open;
+template <auto Least, auto Find, class Word>
+void merge_all(const pair_table& pairs, std::span<Word> words) noexcept {
+  std::array<Word*, short_word::most_at_once> open;
   std::size_t count = 0;
-  for (short_word& word : words) open[count++] = &word;
+  for (Word& word : words) open[count++] = &word;
   while (count != 0) {
     std::size_t left = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      short_word& word = *open[i];
+      Word& word = *open[i];
       const std::uint32_t least = Least(word);
-      if (least >= short_word::no_merge) continue;
+      if (least >= Word::no_merge) continue;
       replace(pairs, word, least);
       open[left++] = &word;
     }
     count = left;
     for (std::size_t i = 0; i < count; ++i) {
-      short_word& word = *open[i];
+      Word& word = *open[i];
       close_pairs(pairs, word, Find(word.left.in_table), Find(word.right.in_table));
     }
   }
@@ -111,12 +111,14 @@ MILLRACE_AVX2_INLINE std::uint32_t find_avx2(const pair_table::place& at) noexce
   return at.home->merges[_tzcnt_u32(bits | 1U << pair_table::pairs_per_line)];
 }
 
-// The least of the merges of a word that has at most 8 * Vectors symbols.
-template <std::size_t Vectors>
-MILLRACE_AVX2_INLINE std::uint32_t least_avx2(const short_word& word) noexcept {
+// The least of the merges of a word that has at most 8 * Vectors symbols, or any number if Vectors
+// is 0.
+template <std::size_t Vectors, class Word>
+MILLRACE_AVX2_INLINE std::uint32_t least_avx2(const Word& word) noexcept {
   const auto* const merges = reinterpret_cast<const __m256i*>(word.merges);
+  const std::size_t vectors = Vectors != 0 ? Vectors : (word.size + 7) / 8;
   __m256i least = _mm256_load_si256(merges);
-  for (std::size_t v = 1; v < Vectors; ++v) {
+  for (std::size_t v = 1; v < vectors; ++v) {
     least = _mm256_min_epu32(least, _mm256_load_si256(merges + v));
   }
   __m128i half = _mm_min_epu32(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
@@ -126,24 +128,24 @@ MILLRACE_AVX2_INLINE std::uint32_t least_avx2(const short_word& word) noexcept {
 }
 
 // merge_all(), which cannot inline functions for AVX2.
-template <std::size_t Vectors>
-MILLRACE_AVX2 void merge_avx2(const pair_table& pairs, std::span<short_word> words) noexcept {
-  std::array<short_word*, short_word::most_at_once> open;
+template <std::size_t Vectors, class Word>
+MILLRACE_AVX2 void merge_avx2(const pair_table& pairs, std::span<Word> words) noexcept {
+  std::array<Word*, short_word::most_at_once> open;
   std::size_t count = 0;
-  for (short_word& word : words) open[count++] = &word;
+  for (Word& word : words) open[count++] = &word;
   while (true) {
     std::size_t left = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      short_word& word = *open[i];
+      Word& word = *open[i];
       const std::uint32_t least = least_avx2<Vectors>(word);
-      if (least >= short_word::no_merge) continue;
+      if (least >= Word::no_merge) continue;
       replace(pairs, word, least);
       open[left++] = &word;
     }
     count = left;
     if (count == 0) return;
     for (std::size_t i = 0; i < count; ++i) {
-      short_word& word = *open[i];
+      Word& word = *open[i];
       close_pairs(pairs, word, find_avx2(word.left.in_table), find_avx2(word.right.in_table));
     }
   }
@@ -162,29 +164,21 @@ inline std::uint32_t find_neon(const pair_table::place& at) noexcept {
                          8];
 }
 
-// The least of the merges of a word that has at most 4 * Vectors symbols.
-template <std::size_t Vectors>
-inline std::uint32_t least_neon(const short_word& word) noexcept {
+// The least of the merges of a word that has at most 4 * Vectors symbols, or any number if Vectors
+// is 0.
+template <std::size_t Vectors, class Word>
+inline std::uint32_t least_neon(const Word& word) noexcept {
+  const std::size_t vectors = Vectors != 0 ? Vectors : (word.size + 3) / 4;
   uint32x4_t least = vld1q_u32(word.merges);
-  for (std::size_t v = 1; v < Vectors; ++v) {
+  for (std::size_t v = 1; v < vectors; ++v) {
     least = vminq_u32(least, vld1q_u32(word.merges + 4 * v));
   }
   return vminvq_u32(least);
 }
 #endif
 
-}  // namespace
-
-void short_word::start(std::size_t symbol_count) noexcept {
-  size = symbol_count;
-  std::fill(std::begin(merges), std::end(merges), no_merge);
-  symbols[0] = pair_table::no_symbol;
-  symbols[size + 1] = pair_table::no_symbol;
-  std::memcpy(next, neighbors[0].data(), sizeof next);
-  std::memcpy(before, neighbors[1].data(), sizeof before);
-}
-
-bool start_word(const pair_table& pairs, std::string_view text, short_word& word) noexcept {
+template <class Word>
+bool start(const pair_table& pairs, std::string_view text, Word& word) noexcept {
   word.start(text.size());
   const auto byte = [&](std::size_t i) { return std::size_t{static_cast<unsigned char>(text[i])}; };
   std::int32_t lowest = 0;
@@ -198,6 +192,30 @@ bool start_word(const pair_table& pairs, std::string_view text, short_word& word
   return lowest >= 0;
 }
 
+}  // namespace
+
+template <std::size_t MaxBytes>
+void merging_word<MaxBytes>::start(std::size_t symbol_count) noexcept {
+  constexpr std::size_t places = max_bytes + 2;
+  static constexpr auto behind = places_from<places>(1);
+  static constexpr auto ahead = places_from<places>(-1);  // before place 0 is nothing
+  size = symbol_count;
+  std::fill(std::begin(merges), std::end(merges), no_merge);
+  symbols[0] = pair_table::no_symbol;
+  symbols[size + 1] = pair_table::no_symbol;
+  std::memcpy(next, behind.data(), sizeof next);
+  std::memcpy(before, ahead.data(), sizeof before);
+}
+template struct merging_word<32>;
+template struct merging_word<128>;
+
+bool start_word(const pair_table& pairs, std::string_view text, short_word& word) noexcept {
+  return start(pairs, text, word);
+}
+bool start_word(const pair_table& pairs, std::string_view text, medium_word& word) noexcept {
+  return start(pairs, text, word);
+}
+
 void merge_short(const pair_table& pairs, std::span<short_word> words,
                  instruction_set set) noexcept {
   std::size_t longest = 0;
@@ -206,20 +224,41 @@ void merge_short(const pair_table& pairs, std::span<short_word> words,
   if (set != instruction_set::portable) {
     longest <= 16 ? merge_avx2<2>(pairs, words) : merge_avx2<4>(pairs, words);
   } else {
-    merge_all<least_portable, find_portable>(pairs, words);
+    merge_all<least_portable<short_word>, find_portable>(pairs, words);
   }
 #elif defined(__AARCH64EL__)
   if (set == instruction_set::neon) {
-    longest <= 16 ? merge_all<least_neon<4>, find_neon>(pairs, words)
-                  : merge_all<least_neon<8>, find_neon>(pairs, words);
+    longest <= 16 ? merge_all<least_neon<4, short_word>, find_neon>(pairs, words)
+                  : merge_all<least_neon<8, short_word>, find_neon>(pairs, words);
   } else {
-    merge_all<least_portable, find_portable>(pairs, words);
+    merge_all<least_portable<short_word>, find_portable>(pairs, words);
   }
 #else
   (void)set;
-  merge_all<least_portable, find_portable>(pairs, words);
+  merge_all<least_portable<short_word>, find_portable>(pairs, words);
 #endif
   for (short_word& word : words) collect(word);
+}
+
+void merge_medium(const pair_table& pairs, medium_word& word, instruction_set set) noexcept {
+  const std::span<medium_word> words(&word, 1);
+#if defined(__x86_64__)
+  if (set != instruction_set::portable) {
+    merge_avx2<0>(pairs, words);
+  } else {
+    merge_all<least_portable<medium_word>, find_portable>(pairs, words);
+  }
+#elif defined(__AARCH64EL__)
+  if (set == instruction_set::neon) {
+    merge_all<least_neon<0, medium_word>, find_neon>(pairs, words);
+  } else {
+    merge_all<least_portable<medium_word>, find_portable>(pairs, words);
+  }
+#else
+  (void)set;
+  merge_all<least_portable<medium_word>, find_portable>(pairs, words);
+#endif
+  collect(word);
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -95,13 +95,30 @@ TEST(PairTable, HasALineWithoutPairsForSymbolsThatDoNotExist) {
   for (const std::uint32_t merge : empty->merges) EXPECT_EQ(merge, pair_table::none);
 }
 
+pair_table table_of(const test::naive_bpe& naive) {
+  pair_table table(naive.rules.size(), naive.byte_ids);
+  for (const merge_rule& rule : naive.rules) table.add(rule);
+  return table;
+}
+
+// A text of letters and tokens.
+std::string text_of(const test::naive_bpe& naive, std::size_t size, std::mt19937& random) {
+  std::string text;
+  while (text.size() < size) {
+    const std::size_t id =
+        random() % 2 == 0 ? 'a' + random() % 26 : 256 + random() % naive.rules.size();
+    text += naive.tokens.bytes(static_cast<std::int32_t>(id));
+  }
+  text.resize(size);
+  return text;
+}
+
 // Some lines of so large a table have no room for all of their pairs.
 TEST(ShortMerge, GivesWhatTheDefinitionOfBpeGives) {
   std::mt19937 random(14);
   const test::naive_bpe naive(random, "abcdefghijklmnopqrstuvwxyz", 4'000);
-  pair_table table(naive.rules.size(), naive.byte_ids);
+  const pair_table table = table_of(naive);
   std::size_t pairs_of_full_lines = 0;
-  for (const merge_rule& rule : naive.rules) table.add(rule);
   for (const merge_rule& rule : naive.rules) {
     const auto at = table.place_of(static_cast<std::uint32_t>(rule.left),
                                    static_cast<std::uint32_t>(rule.right));
@@ -113,22 +130,37 @@ TEST(ShortMerge, GivesWhatTheDefinitionOfBpeGives) {
   for (int round = 0; round < 300; ++round) {
     const std::size_t longest = 1 + random() % short_word::max_bytes;
     std::vector<std::string> texts(1 + random() % words.size());
-    for (std::string& text : texts) {
-      const std::size_t size = 1 + random() % longest;
-      while (text.size() < size) {
-        const std::size_t id =
-            random() % 2 == 0 ? 'a' + random() % 26 : 256 + random() % naive.rules.size();
-        text += naive.tokens.bytes(static_cast<std::int32_t>(id));
-      }
-      text.resize(size);
-    }
+    for (std::string& text : texts) text = text_of(naive, 1 + random() % longest, random);
     for (const instruction_set set : test::instruction_sets) {
       if (!can_run(set)) continue;
       for (std::size_t i = 0; i < texts.size(); ++i) start_word(table, texts[i], words[i]);
       merge_short(table, std::span(words).first(texts.size()), set);
       for (std::size_t i = 0; i < texts.size(); ++i) {
-        const std::vector<std::int32_t> ids(words[i].ids(), words[i].ids() + words[i].count);
+        const std::vector<std::int32_t> ids(words[i].ids().begin(), words[i].ids().end());
         ASSERT_EQ(ids, naive.encode(texts[i])) << texts[i];
+      }
+    }
+  }
+}
+
+TEST(ShortMerge, GivesTheSameForOneWordOfUpTo128Bytes) {
+  std::mt19937 random(15);
+  const test::naive_bpe naive(random, "abcdefghijklmnopqrstuvwxyz", 4'000);
+  const test::naive_bpe few(random, "ab", 60);  // so that equal pairs follow each other
+  for (const test::naive_bpe* each : {&naive, &few}) {
+    const pair_table table = table_of(*each);
+    for (std::size_t size = 1; size <= medium_word::max_bytes; ++size) {
+      for (const std::string& text :
+           {text_of(*each, size, random), text_of(*each, size, random), std::string(size, 'a')}) {
+        const std::vector<std::int32_t> expected = each->encode(text);
+        for (const instruction_set set : test::instruction_sets) {
+          if (!can_run(set)) continue;
+          medium_word word;
+          ASSERT_TRUE(start_word(table, text, word));
+          merge_medium(table, word, set);
+          ASSERT_EQ(std::vector<std::int32_t>(word.ids().begin(), word.ids().end()), expected)
+              << text;
+        }
       }
     }
   }
