@@ -233,40 +233,40 @@ class byte_bpe_encoder final : public section_encoder {
   // that their cache misses overlap.
   void learn_from(std::size_t first, std::string_view text) {
     const word_batch::absent_words& absent = cache_.prefetch_absent(first);
-    learn(cache_.shorts, std::span(absent.shorts).first(absent.short_count), text,
-          [this](std::size_t i) { return cache_.batch.short_key(i); });
-    learn(cache_.longs, std::span(absent.longs).first(absent.long_count), text,
-          [this](std::size_t i) { return cache_.batch.long_key(i); });
-  }
-
-  template <class Table, class KeyOf>
-  void learn(two_level_table<Table>& words, std::span<const std::uint16_t> absent,
-             std::string_view text, KeyOf key_of) {
-    std::array<std::size_t, short_word::most_at_once> places;
-    std::array<std::uint64_t, short_word::most_at_once> hashes;
-    std::size_t count = 0;
-    const auto merge_unknown = [&] {
-      const auto results = merger_.merge_together(std::span(unknown_).first(count));
-      for (std::size_t k = 0; k < count; ++k) {
-        put(words, key_of(places[k]), hashes[k], unknown_[k], results[k].ids());
-      }
-      count = 0;
-    };
-    for (const std::size_t i : absent) {
-      const auto key = key_of(i);
-      const std::uint64_t hash = key.hash();
-      if (words.find(key, hash) != nullptr) continue;
-      const std::string_view word =
-          text.substr(cache_.batch.begin(i), cache_.batch.end(i) - cache_.batch.begin(i));
-      if (model_->may_be_unmerged(hash) && model_->unmerged.find(word) != token_index::none) {
-        continue;
-      }
-      places[count] = i;
-      hashes[count] = hash;
-      unknown_[count++] = word;
-      if (count == unknown_.size()) merge_unknown();
+    for (const std::size_t i : std::span(absent.shorts).first(absent.short_count)) {
+      note_if_unknown(cache_.shorts, cache_.batch.short_key(i), i, text);
+    }
+    for (const std::size_t i : std::span(absent.longs).first(absent.long_count)) {
+      note_if_unknown(cache_.longs, cache_.batch.long_key(i), i, text);
     }
     merge_unknown();
+  }
+
+  template <class Table>
+  void note_if_unknown(two_level_table<Table>& words, const typename Table::key& key, std::size_t i,
+                       std::string_view text) {
+    const std::uint64_t hash = key.hash();
+    if (words.find(key, hash) != nullptr) return;
+    const std::string_view word =
+        text.substr(cache_.batch.begin(i), cache_.batch.end(i) - cache_.batch.begin(i));
+    if (model_->may_be_unmerged(hash) && model_->unmerged.find(word) != token_index::none) return;
+    unknown_[unknown_count_] = word;
+    unknown_places_[unknown_count_] = {i, hash};
+    if (++unknown_count_ == unknown_.size()) merge_unknown();
+  }
+
+  void merge_unknown() {
+    const auto results = merger_.merge_together(std::span(unknown_).first(unknown_count_));
+    for (std::size_t k = 0; k < unknown_count_; ++k) {
+      const auto [i, hash] = unknown_places_[k];
+      const std::span<const std::int32_t> ids = results[k].ids();
+      if (cache_.batch.is_short(i)) {
+        put(cache_.shorts, cache_.batch.short_key(i), hash, unknown_[k], ids);
+      } else {
+        put(cache_.longs, cache_.batch.long_key(i), hash, unknown_[k], ids);
+      }
+    }
+    unknown_count_ = 0;
   }
 
   template <class Table>
@@ -348,8 +348,11 @@ class byte_bpe_encoder final : public section_encoder {
   const byte_bpe_tables* model_;
   const word_splitter* splitter_;
   byte_merger merger_;
-  std::int32_t whole_ = 0;                                          // the token that merge() found
-  std::array<std::string_view, short_word::most_at_once> unknown_;  // words that learn() merges
+  std::int32_t whole_ = 0;  // the token that merge() found
+  // Words of the batch that are going to be merged, each with its place in the batch and its hash.
+  std::array<std::string_view, short_word::most_at_once> unknown_;
+  std::array<std::pair<std::size_t, std::uint64_t>, short_word::most_at_once> unknown_places_;
+  std::size_t unknown_count_ = 0;
   pretoken_cache cache_;
 };
 
