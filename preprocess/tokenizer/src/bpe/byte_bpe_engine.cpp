@@ -233,6 +233,7 @@ class byte_bpe_encoder final : public section_encoder {
   // that their cache misses overlap.
   void learn_from(std::size_t first, std::string_view text) {
     const word_batch::absent_words& absent = cache_.prefetch_absent(first);
+    unknown_count_ = 0;  // also after an exception in the last call
     for (const std::size_t i : std::span(absent.shorts).first(absent.short_count)) {
       note_if_unknown(cache_.shorts, cache_.batch.short_key(i), i, text);
     }
