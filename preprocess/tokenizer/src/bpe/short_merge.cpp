@@ -192,6 +192,25 @@ bool start(const pair_table& pairs, std::string_view text, Word& word) noexcept 
   return lowest >= 0;
 }
 
+// Merges words of at most `Most` symbols, or of any number if that is 0.
+template <std::size_t Most, class Word>
+void merge_words(const pair_table& pairs, std::span<Word> words,
+                 [[maybe_unused]] instruction_set set) noexcept {
+#if defined(__x86_64__)
+  if (set != instruction_set::portable) {
+    merge_avx2<Most / 8>(pairs, words);
+  } else
+#elif defined(__AARCH64EL__)
+  if (set == instruction_set::neon) {
+    merge_all<least_neon<Most / 4, Word>, find_neon>(pairs, words);
+  } else
+#endif
+  {
+    merge_all<least_portable<Word>, find_portable>(pairs, words);
+  }
+  for (Word& word : words) collect(word);
+}
+
 }  // namespace
 
 template <std::size_t MaxBytes>
@@ -220,45 +239,11 @@ void merge_short(const pair_table& pairs, std::span<short_word> words,
                  instruction_set set) noexcept {
   std::size_t longest = 0;
   for (const short_word& word : words) longest = std::max(longest, word.size);
-#if defined(__x86_64__)
-  if (set != instruction_set::portable) {
-    longest <= 16 ? merge_avx2<2>(pairs, words) : merge_avx2<4>(pairs, words);
-  } else {
-    merge_all<least_portable<short_word>, find_portable>(pairs, words);
-  }
-#elif defined(__AARCH64EL__)
-  if (set == instruction_set::neon) {
-    longest <= 16 ? merge_all<least_neon<4, short_word>, find_neon>(pairs, words)
-                  : merge_all<least_neon<8, short_word>, find_neon>(pairs, words);
-  } else {
-    merge_all<least_portable<short_word>, find_portable>(pairs, words);
-  }
-#else
-  (void)set;
-  merge_all<least_portable<short_word>, find_portable>(pairs, words);
-#endif
-  for (short_word& word : words) collect(word);
+  longest <= 16 ? merge_words<16>(pairs, words, set) : merge_words<32>(pairs, words, set);
 }
 
 void merge_medium(const pair_table& pairs, medium_word& word, instruction_set set) noexcept {
-  const std::span<medium_word> words(&word, 1);
-#if defined(__x86_64__)
-  if (set != instruction_set::portable) {
-    merge_avx2<0>(pairs, words);
-  } else {
-    merge_all<least_portable<medium_word>, find_portable>(pairs, words);
-  }
-#elif defined(__AARCH64EL__)
-  if (set == instruction_set::neon) {
-    merge_all<least_neon<0, medium_word>, find_neon>(pairs, words);
-  } else {
-    merge_all<least_portable<medium_word>, find_portable>(pairs, words);
-  }
-#else
-  (void)set;
-  merge_all<least_portable<medium_word>, find_portable>(pairs, words);
-#endif
-  collect(word);
+  merge_words<0>(pairs, std::span(&word, 1), set);
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -36,7 +36,7 @@ TEST(ByteMerger, GivesWhatMergingGives) {
     for (const instruction_set set : test::instruction_sets) {
       if (!can_run(set)) continue;
       byte_merger merger(merges, set);
-      for (std::size_t size = 0; size < 70; ++size) {
+      for (std::size_t size = 0; size < 140; ++size) {
         const std::string word = random_word(random, "abcd", size);
         ASSERT_EQ(merged(merger, word), naive.encode(word)) << word;
       }
