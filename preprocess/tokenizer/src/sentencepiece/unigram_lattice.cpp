@@ -25,6 +25,10 @@ byte_trie trie_of(const std::vector<text_piece>& pieces) {
   return byte_trie(std::move(entries));
 }
 
+unsigned char byte_at(std::string_view text, std::size_t at) noexcept {
+  return static_cast<unsigned char>(text[at]);
+}
+
 // The score of a user-defined piece depends on its size in bytes in the file.
 float score_of(const text_piece& piece, bool space_is_wide) {
   if (piece.type != piece_type::user_defined) return piece.score;
@@ -40,7 +44,7 @@ float score_of(const text_piece& piece, bool space_is_wide) {
 
 unigram_pieces::unigram_pieces(const std::vector<text_piece>& pieces, std::int32_t unknown_id,
                                bool space_is_wide)
-    : trie_(trie_of(pieces)), leaves_(trie_.size()), unknown_id_(unknown_id) {
+    : unknown_id_(unknown_id) {
   float lowest = std::numeric_limits<float>::max();
   for (const text_piece& piece : pieces) {
     if (piece.type == piece_type::normal) lowest = std::min(lowest, piece.score);
@@ -53,10 +57,22 @@ unigram_pieces::unigram_pieces(const std::vector<text_piece>& pieces, std::int32
     scores_.resize(std::max(scores_.size(), static_cast<std::size_t>(unknown_id) + 1));
     scores_[static_cast<std::size_t>(unknown_id)] = unknown_score_;
   }
-  for (byte_trie::node at = 0; at < trie_.size(); ++at) {
-    if (!trie_.is_end(at)) continue;
-    const std::int32_t id = trie_.value(at);
-    leaves_[at] = {id, score(id)};
+  largest_score_ = std::abs(unknown_score_);
+  for (const float score : scores_) largest_score_ = std::max(largest_score_, std::abs(score));
+
+  const byte_trie trie = trie_of(pieces);
+  places_.resize(trie.size());
+  for (byte_trie::node at = 0; at < trie.size(); ++at) {
+    const std::int32_t id = trie.value(at);
+    places_[at] = {trie.unit(at), 0, id >= 0 ? score(id) : no_piece, id};
+  }
+  for (const text_piece& piece : pieces) {
+    byte_trie::node at = byte_trie::root;
+    for (std::size_t i = 0; i < piece.text.size() && at != byte_trie::none; ++i) {
+      const unsigned char byte = byte_at(piece.text, i);
+      places_[at].children |= std::uint32_t{1} << (byte % 32);
+      at = trie.step(at, byte);
+    }
   }
 }
 
@@ -80,20 +96,16 @@ std::span<const path_piece> unigram_lattice::best_path(std::string_view text, fl
   ends_.assign(text.size() + 1, {});
   ends_[0].score = score;
   std::size_t frontier = 0;
-  const byte_trie& trie = pieces_->trie();
   for (std::size_t at = 0; at < text.size();) {
     if (std::abs(ends_[at].score) > reset_threshold) reset(at, std::max(at, frontier));
     const float before = ends_[at].score;
     const std::size_t next = at + code_point_at(text, at).size_bytes;
     bool alone = false;
-    byte_trie::node node = byte_trie::root;
-    for (std::size_t to = at; to < text.size();) {
-      node = trie.step(node, static_cast<unsigned char>(text[to]));
-      if (node == byte_trie::none) break;
+    unigram_pieces::matcher matcher(*pieces_);
+    for (std::size_t to = at; to < text.size() && matcher.next(byte_at(text, to));) {
       ++to;
-      if (!trie.is_end(node)) continue;
-      const auto& [id, own] = pieces_->at(node);
-      reach(to, at, own + before, id);
+      if (matcher.score() == unigram_pieces::no_piece) continue;
+      reach(to, at, matcher.score() + before, matcher.id());
       frontier = std::max(frontier, to);
       alone = alone || to == next;
     }
@@ -115,51 +127,47 @@ std::span<const path_piece> unigram_lattice::best_path(std::string_view text, fl
 
 unigram_lattice::settled unigram_lattice::settle(std::string_view text) {
   constexpr double unreached = -std::numeric_limits<double>::infinity();
-  sums_.assign(text.size() + 1, {unreached, unreached, 0, 0});
+  sums_.assign(text.size() + 1, {unreached, unreached, 0});
   sums_[0].first = 0;
-  float largest = 0;
   double characters = 0;
-  const auto add = [&](std::size_t to, std::size_t from, float own, std::int32_t id) {
-    largest = std::max(largest, std::abs(own));
-    two_best& sum = sums_[to];
-    const double first = sums_[from].first + double{own};
-    if (first > sum.first) {
-      sum.second = std::exchange(sum.first, first);
-      sum.id = id;
-      sum.begin = static_cast<std::int32_t>(from);
-    } else {
-      sum.second = std::max(sum.second, first);
-    }
-    sum.second = std::max(sum.second, sums_[from].second + double{own});
-  };
-  const byte_trie& trie = pieces_->trie();
   for (std::size_t at = 0; at < text.size();) {
+    const double first_here = sums_[at].first;
+    const double second_here = sums_[at].second;
+    // A place without a piece has the score -infinity, so it changes nothing, and needs no branch
+    // that the processor would often predict wrongly.
+    const auto add = [&](std::size_t to, float own, std::int32_t id) {
+      two_best& sum = sums_[to];
+      const double first = first_here + double{own};
+      const double second = second_here + double{own};
+      const std::uint64_t last = std::uint64_t{at} << 32 | static_cast<std::uint32_t>(id);
+      const std::uint64_t is_better = 0 - std::uint64_t{first > sum.first};
+      sum.last ^= (sum.last ^ last) & is_better;
+      sum.second = std::max({sum.second, second, std::min(sum.first, first)});
+      sum.first = std::max(sum.first, first);
+    };
     const std::size_t next = at + code_point_at(text, at).size_bytes;
     bool alone = false;
-    byte_trie::node node = byte_trie::root;
-    for (std::size_t to = at; to < text.size();) {
-      node = trie.step(node, static_cast<unsigned char>(text[to]));
-      if (node == byte_trie::none) break;
+    unigram_pieces::matcher matcher(*pieces_);
+    for (std::size_t to = at; to < text.size() && matcher.next(byte_at(text, to));) {
       ++to;
-      if (!trie.is_end(node)) continue;
-      const auto& [id, own] = pieces_->at(node);
-      add(to, at, own, id);
-      alone = alone || to == next;
+      add(to, matcher.score(), matcher.id());
+      alone |= to == next && matcher.score() != unigram_pieces::no_piece;
     }
-    if (!alone) add(next, at, pieces_->unknown_score(), pieces_->unknown_id());
+    if (!alone) add(next, pieces_->unknown_score(), pieces_->unknown_id());
     ++characters;
     at = next;
   }
 
   path_.clear();
   for (std::size_t at = text.size(); at > 0; at = path_.back().begin) {
-    path_.push_back({static_cast<std::uint32_t>(sums_[at].begin), sums_[at].id});
+    const std::uint64_t last = sums_[at].last;
+    path_.push_back({static_cast<std::uint32_t>(last >> 32), static_cast<std::int32_t>(last)});
   }
   std::ranges::reverse(path_);
 
   constexpr double rounding = 1.0 / (1 << 24);
   const two_best& whole = sums_.back();
-  const double all = characters * double{largest};
+  const double all = characters * double{pieces_->largest_score()};
   const double lead = whole.first - whole.second;  // infinite if there is only one path
   const double limit =
       std::min(lead / (2.1 * characters * rounding) - all, reset_threshold - 1.01 * all - 1);

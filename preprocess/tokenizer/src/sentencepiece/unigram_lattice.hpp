@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,14 @@ namespace millrace::tokenizer::detail {
 
 /// The pieces of a Unigram model with their scores. Immutable; threads may share it.
 class unigram_pieces {
+  // A node of the trie of all pieces, with all that a search reads there in one cache line.
+  struct place {
+    std::uint32_t unit;
+    std::uint32_t children;  // bit b % 32 is set if byte b may follow
+    float score;             // no_piece if no piece ends here
+    std::int32_t id;
+  };
+
  public:
   /// @param pieces         the pieces that text can match; unused pieces are ignored
   /// @param unknown_id     the id for a character that is not a piece
@@ -21,24 +30,45 @@ class unigram_pieces {
   unigram_pieces(const std::vector<text_piece>& pieces, std::int32_t unknown_id,
                  bool space_is_wide);
 
-  struct leaf {
-    std::int32_t id = -1;
-    float score = 0;
+  static constexpr float no_piece = -std::numeric_limits<float>::infinity();
+
+  /// Finds the pieces that begin at one place of a text, from the shortest to the longest. The text
+  /// is passed byte by byte.
+  class matcher {
+   public:
+    /// @param pieces  must outlive this object
+    explicit matcher(const unigram_pieces& pieces) noexcept
+        : places_(pieces.places_.data()), at_(places_ + byte_trie::root) {}
+
+    /// Returns false if no piece begins with the bytes so far. Then the matcher is used up.
+    bool next(unsigned char byte) noexcept {
+      // Nearly always tells without a load of the child whether there is one.
+      if ((at_->children >> (byte % 32) & 1) == 0) return false;
+      at_ = places_ + byte_trie::place_of_child(at_->unit, byte);
+      return byte_trie::leads(at_->unit, byte);
+    }
+    /// The score of the piece that is the bytes so far, or no_piece.
+    float score() const noexcept { return at_->score; }
+    /// @pre score() != no_piece
+    std::int32_t id() const noexcept { return at_->id; }
+
+   private:
+    const place* places_;
+    const place* at_;
   };
 
-  const byte_trie& trie() const noexcept { return trie_; }
-  /// @pre trie().is_end(at)
-  const leaf& at(byte_trie::node at) const noexcept { return leaves_[at]; }
   float score(std::int32_t id) const noexcept { return scores_[static_cast<std::size_t>(id)]; }
   std::int32_t unknown_id() const noexcept { return unknown_id_; }
   float unknown_score() const noexcept { return unknown_score_; }
+  /// The largest magnitude of a score.
+  float largest_score() const noexcept { return largest_score_; }
 
  private:
-  byte_trie trie_;
-  std::vector<leaf> leaves_;   // by node
+  std::vector<place> places_;
   std::vector<float> scores_;  // by id
   std::int32_t unknown_id_;
   float unknown_score_;
+  float largest_score_;
 };
 
 /// One piece of a path.
@@ -95,8 +125,7 @@ class unigram_lattice {
   struct two_best {
     double first;
     double second;
-    std::int32_t id;  // the last piece of the best path
-    std::int32_t begin;
+    std::uint64_t last;  // of the best path's last piece: where it begins * 2^32 + its id
   };
 
   void reach(std::size_t to, std::size_t from, float score, std::int32_t id);

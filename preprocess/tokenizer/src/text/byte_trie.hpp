@@ -29,8 +29,8 @@ class byte_trie {
 
   /// The child of `from` for `byte`, or `none`.
   node step(node from, unsigned char byte) const noexcept {
-    const node to = (units_[from] >> base_shift) ^ byte;
-    return (units_[to] & (in_use | 0xFF)) == (in_use | byte) ? to : none;
+    const node to = place_of_child(units_[from], byte);
+    return leads(units_[to], byte) ? to : none;
   }
   /// The number of the string that ends at node `at`, or -1.
   std::int32_t value(node at) const noexcept {
@@ -39,6 +39,16 @@ class byte_trie {
   bool is_end(node at) const noexcept { return (units_[at] & has_value) != 0; }
   /// Highest node + 1.
   std::size_t size() const noexcept { return units_.size(); }
+
+  /// The unit of a node, for callers that keep units beside data of their own. Such a caller steps
+  /// from the unit `from` to the node place_of_child(from, byte), if leads() is true for its unit.
+  std::uint32_t unit(node at) const noexcept { return units_[at]; }
+  static node place_of_child(std::uint32_t from, unsigned char byte) noexcept {
+    return (from >> base_shift) ^ byte;
+  }
+  static bool leads(std::uint32_t child, unsigned char byte) noexcept {
+    return (child & (in_use | 0xFF)) == (in_use | byte);
+  }
 
   /// The number of a whole string, or -1.
   std::int32_t find(std::string_view text) const noexcept {

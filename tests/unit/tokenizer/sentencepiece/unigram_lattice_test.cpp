@@ -70,6 +70,39 @@ TEST(UnigramLattice, OfEqualPathsNoneIsSettled) {
   EXPECT_EQ(ids_of(lattice.best_path("aa", score)), (std::vector<std::int32_t>{2}));
 }
 
+// A node knows its children by five bits of their bytes. "b", "B" and U+00E2 (C3 A2) share these.
+TEST(UnigramLattice, TellsApartBytesWithTheSameFiveBits) {
+  const std::vector<text_piece> pieces = {{"a", 1, -1, piece_type::normal},
+                                          {"ab", 2, -1, piece_type::normal},
+                                          {"\xC3\xA2", 3, -1, piece_type::normal}};
+  const unigram_pieces model(pieces, 0, true);
+  unigram_lattice lattice(model);
+  const auto expect = [&](std::string_view text, const std::vector<std::int32_t>& ids) {
+    float score = 0;
+    EXPECT_EQ(ids_of(lattice.best_path(text, score)), ids) << text;
+    EXPECT_EQ(ids_of(lattice.settle(text).path), ids) << text;
+  };
+  expect("ab", {2});
+  expect("aB", {1, 0});
+  expect("a\xC3\xA2", {1, 3});
+  expect("\xC3\x82", {0});
+  expect("A\xC3\xA2", {0, 3});
+}
+
+// A piece with a much higher score than all others makes paths longer sums, so limits are lower.
+TEST(UnigramLattice, LimitsCountTheLargestScoreOfTheModel) {
+  const std::string huge(4001, 'x');  // scores 400
+  std::vector<text_piece> pieces = {{"a", 1, -1, piece_type::normal}};
+  const unigram_pieces small(pieces, 0, true);
+  pieces.push_back({huge, 2, 0, piece_type::user_defined});
+  const unigram_pieces large(pieces, 0, true);
+  EXPECT_FLOAT_EQ(small.largest_score(), 11);
+  EXPECT_FLOAT_EQ(large.largest_score(), 400);
+  unigram_lattice of_small(small);
+  unigram_lattice of_large(large);
+  EXPECT_GT(of_small.settle("aaaa").limit, of_large.settle("aaaa").limit + 1000);
+}
+
 TEST(UnigramLattice, UserDefinedPiecesScoreByTheirLengthInTheFile) {
   const std::vector<text_piece> pieces = {{" x", 1, -50, piece_type::user_defined}};
   EXPECT_FLOAT_EQ(unigram_pieces(pieces, 0, true).score(1), 0.3F);
