@@ -145,6 +145,8 @@ class bpe_encoder final : public section_encoder {
     fuse_unknown(ids, before);
   }
 
+  bool is_absent(std::size_t i) const noexcept { return cache_.is_absent(i); }
+
   // Processes many fragments at the same time, so that their cache misses overlap.
   bool learn(std::string_view text, std::size_t first) {
     const word_batch& batch = cache_.batch();

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <millrace/tokenizer/detail/id_buffer.hpp>
@@ -60,10 +59,12 @@ inline void put_with_span(std::int32_t id, byte_span span, id_buffer& ids,
 ///     Encodes one raw fragment, whether or not the batch finds it in the cache.
 ///   void expect_growth(ids)
 ///     Throws if all fragments so far gave more ids than the growth limit of the text allows.
+///   bool is_absent(i)
+///     True if the batch could find fragment `i` in a table, but the table does not have it.
 ///   bool learn(text, first)
-///     Called once per batch, at the first fragment whose ids the batch does not have or may not
-///     copy. May cache the new fragments of `text` from `first` on, or only prefetch what
-///     encode_fragment will read for them. Returns false if it caches none.
+///     Called once per batch, at the first absent fragment. May cache the new fragments of `text`
+///     from `first` on, or only prefetch what encode_fragment will read for them. Returns false if
+///     it caches none.
 template <class Engine>
 void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_buffer& ids) {
   const auto fragment = [&](std::size_t i) {
@@ -80,9 +81,12 @@ void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_b
     }
     engine.expect_growth(ids);
     if (i == batch.size()) return;
-    if (!std::exchange(has_learned, true) && engine.learn(text, i)) {
-      --i;
-      continue;
+    if (!has_learned && engine.is_absent(i)) {
+      has_learned = true;
+      if (engine.learn(text, i)) {
+        --i;
+        continue;
+      }
     }
     engine.encode_fragment(fragment(i), ids);
   }

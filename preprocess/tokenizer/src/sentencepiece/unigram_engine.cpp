@@ -119,9 +119,19 @@ class unigram_encoder final : public section_encoder {
     return true;
   }
 
-  bool learn(std::string_view /*text*/, std::size_t first) {
-    if (cache_.is_absent(first)) cache_.prefetch_absent(first);
-    return false;
+  bool is_absent(std::size_t i) const noexcept { return cache_.is_absent(i); }
+
+  bool learn(std::string_view text, std::size_t first) {
+    const word_batch& batch = cache_.batch();
+    const word_batch::absent_words& all = cache_.prefetch_absent(first);
+    const auto shorts = std::span<const std::uint16_t>(all.shorts).first(all.short_count);
+    const auto longs = std::span<const std::uint16_t>(all.longs).first(all.long_count);
+    for (const auto& absent : {shorts, longs}) {
+      for (const std::size_t i : absent) {
+        if (!cache_.fetch(i)) note(text.substr(batch.begin(i), batch.end(i) - batch.begin(i)));
+      }
+    }
+    return true;
   }
 
   void encode_fragment(std::string_view fragment, id_buffer& ids) {
@@ -194,10 +204,22 @@ class unigram_encoder final : public section_encoder {
     encode_by_seams(text, ids);
   }
 
+  // Encodes a fragment that no table holds, and caches its ids if its size allows.
   void learn(std::string_view fragment, id_buffer& ids) {
-    const std::string_view text = model_->front.normalize_part(fragment, buffer_, limit());
-    if (fragment.size() > fragment_cache::max_bytes) return encode_anew(text, ids);
-    auto [path, limit] = lattice_.settle(text);
+    if (fragment.size() <= fragment_cache::max_bytes && std::abs(score_) <= note(fragment)) {
+      const std::size_t before = ids.size();
+      ids.append(std::span<const std::int32_t>(found_).subspan(1));
+      return add_scores(ids, before);
+    }
+    encode_anew(model_->front.normalize_part(fragment, buffer_, limit()), ids);
+  }
+
+  // Finds the best path of a fragment for any preceding score up to a limit. Caches its ids, leaves
+  // them in found_, and returns the limit.
+  // @pre fragment.size() <= fragment_cache::max_bytes
+  float note(std::string_view fragment) {
+    auto [path, limit] =
+        lattice_.settle(model_->front.normalize_part(fragment, buffer_, this->limit()));
     if (model_->byte_fallback && has_unknown(path)) limit = -1;
     found_.assign(1, std::bit_cast<std::int32_t>(limit));
     for (const path_piece& piece : path) found_.push_back(piece.id);
@@ -208,10 +230,7 @@ class unigram_encoder final : public section_encoder {
     } else if (!cache_.put(fragment, found)) {
       cache_.overflow().put(fragment, found_);
     }
-    if (!(std::abs(score_) <= limit)) return encode_anew(text, ids);
-    const std::size_t before = ids.size();
-    ids.append(found);
-    add_scores(ids, before);
+    return limit;
   }
 
   bool has_unknown(std::span<const path_piece> path) const {
