@@ -182,15 +182,19 @@ class bpe_encoder final : public section_encoder {
     using answer = fragment_cache::answer;
     const answer known = cache_.find(fragment, ids);
     if (known != answer::special) return known == answer::known;
-    const auto known_ids = cache_.overflow().find(fragment);
+    const overflow_cache::place place = cache_.overflow().place_of(fragment);
+    const auto known_ids = cache_.overflow().ids_at(place);
     if (known_ids.data() == nullptr) return false;
+    if (fragment.size() <= fragment_cache::max_bytes) cache_.set_place(fragment, place);
     ids.append(known_ids);
     return true;
   }
 
   void put(std::string_view fragment, std::span<const std::int32_t> ids) {
-    const bool fits = fragment.size() <= fragment_cache::max_bytes && cache_.put(fragment, ids);
-    if (!fits) cache_.overflow().put(fragment, ids);
+    const bool has_key = fragment.size() <= fragment_cache::max_bytes;
+    if (has_key && cache_.put(fragment, ids)) return;
+    const overflow_cache::place place = cache_.overflow().put(fragment, ids);
+    if (has_key) cache_.put_special(fragment, place);
   }
 
   void start(std::string_view fragment) {

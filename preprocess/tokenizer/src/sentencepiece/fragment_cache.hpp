@@ -75,22 +75,23 @@ class fragment_cache {
   }
 
   /// Caches a fragment with its ids.
-  /// @return false if the fragment has too many ids for the tables; then the fragment is marked as
-  ///         special
+  /// @return false if the fragment has too many ids for the tables; then nothing changes
   /// @pre fragment.size() <= max_bytes, and all ids are below 2^24
   bool put(std::string_view fragment, std::span<const std::int32_t> ids) noexcept {
     return fragment.size() <= short_key::max_bytes ? put<short_key>(cache_.shorts, fragment, ids)
                                                    : put<long_key>(cache_.longs, fragment, ids);
   }
 
-  /// Makes look-ups of the batch stop at this fragment.
+  /// Caches a fragment as special. If `place` is given, the batch copies the ids at this place of
+  /// overflow(); otherwise its look-ups stop at the fragment.
   /// @pre fragment.size() <= max_bytes
-  void mark_special(std::string_view fragment) noexcept {
-    if (fragment.size() <= short_key::max_bytes) {
-      mark_special<short_key>(cache_.shorts, fragment);
-    } else {
-      mark_special<long_key>(cache_.longs, fragment);
-    }
+  void put_special(std::string_view fragment, const overflow_cache::place& place = {}) noexcept {
+    put_special(fragment, place, [](auto& words, const auto&... entry) { words.put(entry...); });
+  }
+  /// As put_special(), for a fragment that is already cached: other encoders do not know the place.
+  void set_place(std::string_view fragment, const overflow_cache::place& place) noexcept {
+    put_special(fragment, place,
+                [](auto& words, const auto&... entry) { words.put_in_front(entry...); });
   }
 
   overflow_cache& overflow() noexcept { return cache_.overflow; }
@@ -114,23 +115,26 @@ class fragment_cache {
   static bool put(two_level_table<Table>& words, std::string_view fragment,
                   std::span<const std::int32_t> ids) noexcept {
     typename Table::ids found;
-    const bool fits = ids.size() <= found.capacity;
-    if (fits) {
-      found.set(ids);
-    } else {
-      found.set_elsewhere();
-    }
+    if (ids.size() > found.capacity) return false;
+    found.set(ids);
     const Key key = Key::of(fragment.data(), fragment.size(), fragment.size());
     words.put(key, key.hash(), found);
-    return fits;
+    return true;
   }
 
-  template <class Key, class Table>
-  static void mark_special(two_level_table<Table>& words, std::string_view fragment) noexcept {
-    typename Table::ids found;
-    found.set_elsewhere();
-    const Key key = Key::of(fragment.data(), fragment.size(), fragment.size());
-    words.put(key, key.hash(), found);
+  template <class Put>
+  void put_special(std::string_view fragment, const overflow_cache::place& place,
+                   const Put& put) noexcept {
+    const auto put_in = [&]<class Key, class Table>(two_level_table<Table>& words, Key key) {
+      typename Table::ids found;
+      found.set_elsewhere(place);
+      put(words, key, key.hash(), found);
+    };
+    if (fragment.size() <= short_key::max_bytes) {
+      put_in(cache_.shorts, short_key::of(fragment.data(), fragment.size(), fragment.size()));
+    } else {
+      put_in(cache_.longs, long_key::of(fragment.data(), fragment.size(), fragment.size()));
+    }
   }
 
   pretoken_cache cache_;

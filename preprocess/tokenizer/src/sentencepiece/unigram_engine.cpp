@@ -142,9 +142,12 @@ class unigram_encoder final : public section_encoder {
     ids.truncate(before);
     if (known == answer::unknown) return learn(fragment, ids);
     if (known == answer::special) {
-      const auto known_ids = cache_.overflow().find(fragment);
+      const overflow_cache::place place = cache_.overflow().place_of(fragment);
+      const auto known_ids = cache_.overflow().ids_at(place);
       if (known_ids.data() == nullptr) return learn(fragment, ids);
-      if (std::abs(score_) <= std::bit_cast<float>(known_ids[0])) {
+      const auto limit = std::bit_cast<float>(known_ids[0]);
+      if (limit >= steady) cache_.set_place(fragment, after_limit(place));
+      if (std::abs(score_) <= limit) {
         ids.append(known_ids.subspan(1));
         return add_scores(ids, before);
       }
@@ -224,13 +227,16 @@ class unigram_encoder final : public section_encoder {
     found_.assign(1, std::bit_cast<std::int32_t>(limit));
     for (const path_piece& piece : path) found_.push_back(piece.id);
     const auto found = std::span<const std::int32_t>(found_).subspan(1);
-    if (limit < steady) {
-      cache_.mark_special(fragment);
-      cache_.overflow().put(fragment, found_);
-    } else if (!cache_.put(fragment, found)) {
-      cache_.overflow().put(fragment, found_);
-    }
+    if (limit >= steady && cache_.put(fragment, found)) return limit;
+    const overflow_cache::place place = cache_.overflow().put(fragment, found_);
+    cache_.put_special(fragment, limit >= steady ? after_limit(place) : overflow_cache::place());
     return limit;
+  }
+
+  // The place of the ids in a record of overflow(), which begins with a limit.
+  static overflow_cache::place after_limit(overflow_cache::place record) noexcept {
+    if (record.count == 0) return record;
+    return {record.begin + 1, record.count - 1, record.generation};
   }
 
   bool has_unknown(std::span<const path_piece> path) const {
