@@ -25,6 +25,12 @@ namespace millrace::tokenizer::detail {
 inline void fuse_unknown(id_buffer& ids, std::size_t begin, std::size_t text_begin,
                          std::int32_t unknown) {
   const std::span<std::int32_t> all = ids.ids();
+  // Nearly always, no two of them are consecutive. A loop without a branch finds that out fast.
+  std::uint32_t consecutive = 0;
+  for (std::size_t i = std::max(begin, text_begin + 1); i < all.size(); ++i) {
+    consecutive |= std::uint32_t{all[i] == unknown} & std::uint32_t{all[i - 1] == unknown};
+  }
+  if (consecutive == 0) return;
   std::size_t kept = begin;
   for (std::size_t i = begin; i < all.size(); ++i) {
     const bool again = all[i] == unknown && kept > text_begin && all[kept - 1] == unknown;

@@ -107,9 +107,14 @@ class unigram_encoder final : public section_encoder {
     const std::int32_t* const found = ids.room(count);
     float score = score_;
     float largest = std::abs(score);
-    for (std::size_t i = 0; i < count; ++i) {
-      score += model_->pieces.score(found[i]);
+    if (model_->pieces.no_score_is_positive()) {  // then the largest sum is at an end
+      for (std::size_t i = 0; i < count; ++i) score += model_->pieces.score(found[i]);
       largest = std::max(largest, std::abs(score));
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        score += model_->pieces.score(found[i]);
+        largest = std::max(largest, std::abs(score));
+      }
     }
     if (!(largest <= steady)) return false;
     score_ = score;

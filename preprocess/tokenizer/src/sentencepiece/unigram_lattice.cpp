@@ -59,6 +59,7 @@ unigram_pieces::unigram_pieces(const std::vector<text_piece>& pieces, std::int32
   }
   largest_score_ = std::abs(unknown_score_);
   for (const float score : scores_) largest_score_ = std::max(largest_score_, std::abs(score));
+  no_score_is_positive_ = std::ranges::all_of(scores_, [](float score) { return score <= 0; });
 
   const byte_trie trie = trie_of(pieces);
   places_.resize(trie.size());

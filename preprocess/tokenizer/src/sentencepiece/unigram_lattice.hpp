@@ -62,6 +62,7 @@ class unigram_pieces {
   float unknown_score() const noexcept { return unknown_score_; }
   /// The largest magnitude of a score.
   float largest_score() const noexcept { return largest_score_; }
+  bool no_score_is_positive() const noexcept { return no_score_is_positive_; }
 
  private:
   std::vector<place> places_;
@@ -69,6 +70,7 @@ class unigram_pieces {
   std::int32_t unknown_id_;
   float unknown_score_;
   float largest_score_;
+  bool no_score_is_positive_;
 };
 
 /// One piece of a path.

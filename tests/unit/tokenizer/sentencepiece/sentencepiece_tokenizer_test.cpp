@@ -132,6 +132,26 @@ TEST_F(SentencePieceTokenizer, LongTextsAreTheSameTwice) {
   EXPECT_EQ(encode(*portable->make_encoder(0), text), once);
 }
 
+// The sums rise above 100,000, where SentencePiece starts again from 0, and fall. So before " cd",
+// the sum is not the 27,000 that the scores add up to, and " c" and "d" round to a higher sum
+// than " cd". The ids are those of SentencePiece 0.2.3.
+TEST_F(SentencePieceTokenizer, SumsOfScoresMayRiseAndFall) {
+  const std::string space = "\xE2\x96\x81";
+  const auto t = load(unknown_piece() + piece(space + "a", 900) + piece(space + "b", -900) +
+                      piece(space + "c", -1.0035F) + piece("d", -1.0035F) +
+                      piece(space + "cd", -2.0041F) + trainer(1) + plain_normalizer());
+  std::string text;
+  ids_list expected;
+  for (int i = 0; i < 130; ++i) text += " a", expected.push_back(1);
+  for (int i = 0; i < 100; ++i) text += " b", expected.push_back(2);
+  expected.insert(expected.end(), {3, 4});
+  const auto encoder = t->make_encoder();
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(encode(*encoder, text + " cd"), expected);
+    EXPECT_EQ(encode(*encoder, " b cd"), (ids_list{2, 5}));
+  }
+}
+
 TEST_F(SentencePieceTokenizer, EndsDocumentsWithTheTokenThatIsNamed) {
   const std::string file = pieces_ + piece("<end>", 0, piece_type::control) +
                            piece("</s>", 0, piece_type::control) + trainer(2) + plain_normalizer();
