@@ -201,8 +201,13 @@ TEST_F(DroppedPages, OfWhatWasWrittenAreGoneOnceTheyAreOnTheDisk) {
 }
 
 TEST_F(DroppedPages, AreThoseOfFilesThatNobodyHasInMemory) {
+  (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);  // no read-ahead
   EXPECT_EQ(pages_for_reading(fd_, 48 * mib), page_cache::pass_through);
-  for (std::uint64_t at = 0; at < 48 * mib; at += mib) read(at);
+  for (std::uint64_t at = 24 * mib; at < 46 * mib; at += mib) read(at);
+  EXPECT_NEAR(*estimated_share(fd_.get(), 48 * mib), 22.0 / 48, 0.02);
+  EXPECT_EQ(pages_for_reading(fd_, 48 * mib), page_cache::pass_through);
+  for (std::uint64_t at = 0; at < 4 * mib; at += mib) read(at);
+  EXPECT_NEAR(*estimated_share(fd_.get(), 48 * mib), 26.0 / 48, 0.02);
   EXPECT_EQ(pages_for_reading(fd_, 48 * mib), page_cache::keep);
 }
 
