@@ -26,8 +26,9 @@ inline void check_size(const sentencepiece_model& model) {
 }
 
 /// Caches the fragments that one encoder has met, with their ids, in a pretoken_cache. (A fragment
-/// is a part of a text that encodes independently.) The ids of most fragments are simply copied. A
-/// special fragment needs further checks before its ids can be used.
+/// is a part of a text that encodes independently.) The tables hold the ids of most fragments.
+/// Those of a special fragment are in overflow(): because they are too many, or because the engine
+/// must check something before it uses them.
 ///
 /// Holds only computed results, so its contents affect only speed. For one thread.
 class fragment_cache {

@@ -133,7 +133,7 @@ class unigram_encoder final : public section_encoder {
     const auto longs = std::span<const std::uint16_t>(all.longs).first(all.long_count);
     for (const auto& absent : {shorts, longs}) {
       for (const std::size_t i : absent) {
-        if (!cache_.fetch(i)) note(text.substr(batch.begin(i), batch.end(i) - batch.begin(i)));
+        if (!cache_.fetch(i)) learn(text.substr(batch.begin(i), batch.end(i) - batch.begin(i)));
       }
     }
     return true;
@@ -145,11 +145,11 @@ class unigram_encoder final : public section_encoder {
     const answer known = cache_.find(fragment, ids);
     if (known == answer::known && std::abs(score_) <= steady) return add_scores(ids, before);
     ids.truncate(before);
-    if (known == answer::unknown) return learn(fragment, ids);
+    if (known == answer::unknown) return encode_and_learn(fragment, ids);
     if (known == answer::special) {
       const overflow_cache::place place = cache_.overflow().place_of(fragment);
       const auto known_ids = cache_.overflow().ids_at(place);
-      if (known_ids.data() == nullptr) return learn(fragment, ids);
+      if (known_ids.data() == nullptr) return encode_and_learn(fragment, ids);
       const auto limit = std::bit_cast<float>(known_ids[0]);
       if (limit >= steady) cache_.set_place(fragment, after_limit(place));
       if (std::abs(score_) <= limit) {
@@ -183,10 +183,9 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // The tables of the batch store the best path of a fragment only if the path is best for every
-  // preceding score of at most this magnitude. This is so for nearly all fragments. The other
-  // fragments have a second path with nearly the same score.
-  static constexpr float steady = 98000;
+  // The batch copies the ids of a fragment only if its best path is best for every preceding score
+  // of at most this magnitude.
+  static constexpr float steady = unigram_lattice::steady;
 
   static encode_fault too_long(std::string_view text) {
     return {0,
@@ -212,28 +211,28 @@ class unigram_encoder final : public section_encoder {
     encode_by_seams(text, ids);
   }
 
-  // Encodes a fragment that no table holds, and caches its ids if its size allows.
-  void learn(std::string_view fragment, id_buffer& ids) {
-    if (fragment.size() <= fragment_cache::max_bytes && std::abs(score_) <= note(fragment)) {
+  // Encodes a fragment whose ids no cache holds, and caches them if its size allows.
+  void encode_and_learn(std::string_view fragment, id_buffer& ids) {
+    if (fragment.size() <= fragment_cache::max_bytes && std::abs(score_) <= learn(fragment)) {
       const std::size_t before = ids.size();
-      ids.append(std::span<const std::int32_t>(found_).subspan(1));
+      ids.append(std::span<const std::int32_t>(learned_).subspan(1));
       return add_scores(ids, before);
     }
     encode_anew(model_->front.normalize_part(fragment, buffer_, limit()), ids);
   }
 
-  // Finds the best path of a fragment for any preceding score up to a limit. Caches its ids, leaves
-  // them in found_, and returns the limit.
+  // Caches the ids of a fragment that are right for any preceding score up to a limit. Leaves the
+  // limit and the ids in learned_, and returns the limit.
   // @pre fragment.size() <= fragment_cache::max_bytes
-  float note(std::string_view fragment) {
+  float learn(std::string_view fragment) {
     auto [path, limit] =
         lattice_.settle(model_->front.normalize_part(fragment, buffer_, this->limit()));
     if (model_->byte_fallback && has_unknown(path)) limit = -1;
-    found_.assign(1, std::bit_cast<std::int32_t>(limit));
-    for (const path_piece& piece : path) found_.push_back(piece.id);
-    const auto found = std::span<const std::int32_t>(found_).subspan(1);
-    if (limit >= steady && cache_.put(fragment, found)) return limit;
-    const overflow_cache::place place = cache_.overflow().put(fragment, found_);
+    learned_.assign(1, std::bit_cast<std::int32_t>(limit));
+    for (const path_piece& piece : path) learned_.push_back(piece.id);
+    const auto ids = std::span<const std::int32_t>(learned_).subspan(1);
+    if (limit >= steady && cache_.put(fragment, ids)) return limit;
+    const overflow_cache::place place = cache_.overflow().put(fragment, learned_);
     cache_.put_special(fragment, limit >= steady ? after_limit(place) : overflow_cache::place());
     return limit;
   }
@@ -319,7 +318,7 @@ class unigram_encoder final : public section_encoder {
   std::string buffer_;
   // A limit, then ids, as stored in overflow(). Only of fragments that the tables could hold: of
   // longer ones, word_batch expects plain ids there.
-  std::vector<std::int32_t> found_;
+  std::vector<std::int32_t> learned_;
   float score_ = 0;            // score of the path so far
   bool ends_unknown_ = false;  // the path so far ends with an unknown character
   std::size_t start_ = 0;      // index of the text's first id

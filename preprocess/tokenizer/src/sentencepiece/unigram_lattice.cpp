@@ -58,20 +58,23 @@ unigram_pieces::unigram_pieces(const std::vector<text_piece>& pieces, std::int32
     scores_[static_cast<std::size_t>(unknown_id)] = unknown_score_;
   }
   largest_score_ = std::abs(unknown_score_);
-  for (const float score : scores_) largest_score_ = std::max(largest_score_, std::abs(score));
+  for (const text_piece& piece : pieces) {
+    if (piece.type == piece_type::unused) continue;
+    largest_score_ = std::max(largest_score_, std::abs(score(piece.id)));
+  }
   no_score_is_positive_ = std::ranges::all_of(scores_, [](float score) { return score <= 0; });
 
   const byte_trie trie = trie_of(pieces);
-  places_.resize(trie.size());
+  nodes_.resize(trie.size());
   for (byte_trie::node at = 0; at < trie.size(); ++at) {
     const std::int32_t id = trie.value(at);
-    places_[at] = {trie.unit(at), 0, id >= 0 ? score(id) : no_piece, id};
+    nodes_[at] = {trie.unit(at), 0, id >= 0 ? score(id) : no_piece, id};
   }
   for (const text_piece& piece : pieces) {
     byte_trie::node at = byte_trie::root;
     for (std::size_t i = 0; i < piece.text.size() && at != byte_trie::none; ++i) {
       const unsigned char byte = byte_at(piece.text, i);
-      places_[at].children |= std::uint32_t{1} << (byte % 32);
+      nodes_[at].children |= std::uint32_t{1} << (byte % 32);
       at = trie.step(at, byte);
     }
   }
@@ -126,6 +129,24 @@ std::span<const path_piece> unigram_lattice::best_path(std::string_view text, fl
   return path_;
 }
 
+float unigram_lattice::largest_score_in(std::string_view text) const {
+  float largest = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t next = at + code_point_at(text, at).size_bytes;
+    bool alone = false;
+    unigram_pieces::matcher matcher(*pieces_);
+    for (std::size_t to = at; to < text.size() && matcher.next(byte_at(text, to));) {
+      ++to;
+      if (matcher.score() == unigram_pieces::no_piece) continue;
+      largest = std::max(largest, std::abs(matcher.score()));
+      alone = alone || to == next;
+    }
+    if (!alone) largest = std::max(largest, std::abs(pieces_->unknown_score()));
+    at = next;
+  }
+  return largest;
+}
+
 unigram_lattice::settled unigram_lattice::settle(std::string_view text) {
   constexpr double unreached = -std::numeric_limits<double>::infinity();
   sums_.assign(text.size() + 1, {unreached, unreached, 0});
@@ -134,7 +155,7 @@ unigram_lattice::settled unigram_lattice::settle(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const double first_here = sums_[at].first;
     const double second_here = sums_[at].second;
-    // A place without a piece has the score -infinity, so it changes nothing, and needs no branch
+    // A node without a piece has the score -infinity, so it changes nothing, and needs no branch
     // that the processor would often predict wrongly.
     const auto add = [&](std::size_t to, float own, std::int32_t id) {
       two_best& sum = sums_[to];
@@ -166,13 +187,19 @@ unigram_lattice::settled unigram_lattice::settle(std::string_view text) {
   }
   std::ranges::reverse(path_);
 
-  constexpr double rounding = 1.0 / (1 << 24);
   const two_best& whole = sums_.back();
-  const double all = characters * double{pieces_->largest_score()};
   const double lead = whole.first - whole.second;  // infinite if there is only one path
-  const double limit =
-      std::min(lead / (2.1 * characters * rounding) - all, reset_threshold - 1.01 * all - 1);
-  return {path_, limit > 0 ? static_cast<float>(0.999 * limit) : -1.0F};
+  const auto limit_with = [&](double largest) {
+    constexpr double rounding = 1.0 / (1 << 24);
+    const double all = characters * largest;
+    const double limit =
+        std::min(lead / (2.1 * characters * rounding) - all, reset_threshold - 1.01 * all - 1);
+    return limit > 0 ? static_cast<float>(0.999 * limit) : -1.0F;
+  };
+  // The largest score of the model bounds those in the text. If it makes the limit too low, looks
+  // for the largest in the text, for the sake of models where few pieces have very large scores.
+  const float limit = limit_with(pieces_->largest_score());
+  return {path_, limit >= steady ? limit : limit_with(largest_score_in(text))};
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -15,12 +15,12 @@ namespace millrace::tokenizer::detail {
 
 /// The pieces of a Unigram model with their scores. Immutable; threads may share it.
 class unigram_pieces {
-  // A node of the trie of all pieces, with all that a search reads there in one cache line.
-  struct place {
+  // All that a search reads at a node of the trie of all pieces, in one cache line.
+  struct node {
     std::uint32_t unit;
     std::uint32_t children;  // bit b % 32 is set if byte b may follow
     float score;             // no_piece if no piece ends here
-    std::int32_t id;
+    std::int32_t id;         // -1 if no piece ends here
   };
 
  public:
@@ -38,34 +38,34 @@ class unigram_pieces {
    public:
     /// @param pieces  must outlive this object
     explicit matcher(const unigram_pieces& pieces) noexcept
-        : places_(pieces.places_.data()), at_(places_ + byte_trie::root) {}
+        : nodes_(pieces.nodes_.data()), at_(nodes_ + byte_trie::root) {}
 
     /// Returns false if no piece begins with the bytes so far. Then the matcher is used up.
     bool next(unsigned char byte) noexcept {
       // Nearly always tells without a load of the child whether there is one.
       if ((at_->children >> (byte % 32) & 1) == 0) return false;
-      at_ = places_ + byte_trie::place_of_child(at_->unit, byte);
+      at_ = nodes_ + byte_trie::place_of_child(at_->unit, byte);
       return byte_trie::leads(at_->unit, byte);
     }
     /// The score of the piece that is the bytes so far, or no_piece.
     float score() const noexcept { return at_->score; }
-    /// @pre score() != no_piece
+    /// The id of that piece, or -1.
     std::int32_t id() const noexcept { return at_->id; }
 
    private:
-    const place* places_;
-    const place* at_;
+    const node* nodes_;
+    const node* at_;
   };
 
   float score(std::int32_t id) const noexcept { return scores_[static_cast<std::size_t>(id)]; }
   std::int32_t unknown_id() const noexcept { return unknown_id_; }
   float unknown_score() const noexcept { return unknown_score_; }
-  /// The largest magnitude of a score.
+  /// The largest magnitude of the scores that a path can have.
   float largest_score() const noexcept { return largest_score_; }
   bool no_score_is_positive() const noexcept { return no_score_is_positive_; }
 
  private:
-  std::vector<place> places_;
+  std::vector<node> nodes_;
   std::vector<float> scores_;  // by id
   std::int32_t unknown_id_;
   float unknown_score_;
@@ -87,6 +87,9 @@ class unigram_lattice {
   /// If the |score| of the best path to a place in the text exceeds this value, that score is
   /// subtracted from the scores of all open paths.
   static constexpr float reset_threshold = 100000;
+  /// Nearly all short texts have at least this limit (see settle()). Other texts have a second path
+  /// with nearly the same score.
+  static constexpr float steady = 98000;
   /// Maximum size of a text, in bytes. Offsets are 31-bit numbers.
   static constexpr std::size_t max_bytes = 0x7FFFFFFE;
 
@@ -130,6 +133,7 @@ class unigram_lattice {
     std::uint64_t last;  // of the best path's last piece: where it begins * 2^32 + its id
   };
 
+  float largest_score_in(std::string_view text) const;
   void reach(std::size_t to, std::size_t from, float score, std::int32_t id);
   void reset(std::size_t at, std::size_t frontier);
 

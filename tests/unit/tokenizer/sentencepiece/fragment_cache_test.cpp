@@ -38,7 +38,7 @@ ids_list many_ids() {
 class FragmentCache : public testing::TestWithParam<std::string> {
  protected:
   shared_pretoken_cache shared_{1 << 20};
-  fragment_cache cache_{1 << 20, shared_, instruction_set::portable};
+  fragment_cache cache_{1 << 20, shared_, best_instruction_set()};
 };
 
 TEST_P(FragmentCache, TheBatchCopiesIdsThatDoNotFitInATable) {
@@ -62,6 +62,7 @@ TEST_P(FragmentCache, TheBatchStopsWhenTheIdsWereDropped) {
   const auto place = cache_.overflow().put(fragment, ids);
   cache_.put_special(fragment, place);
   for (int i = 0; cache_.overflow().ids_at(place).data() != nullptr; ++i) {
+    ASSERT_LT(i, 1 << 20);
     cache_.overflow().put("another fragment " + std::to_string(i), ids);
   }
   EXPECT_EQ(copied_by_batch(cache_, fragment), ids_list());

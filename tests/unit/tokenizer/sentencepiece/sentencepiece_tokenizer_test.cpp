@@ -7,6 +7,7 @@
 #include <millrace/error.hpp>
 
 #include "model_builder.hpp"
+#include "sentencepiece/encode_fragments.hpp"
 #include "support/charsmap_builder.hpp"
 #include "support/encode.hpp"
 #include "support/paths.hpp"
@@ -150,6 +151,42 @@ TEST_F(SentencePieceTokenizer, SumsOfScoresMayRiseAndFall) {
     EXPECT_EQ(encode(*encoder, text + " cd"), expected);
     EXPECT_EQ(encode(*encoder, " b cd"), (ids_list{2, 5}));
   }
+}
+
+// Fragments with more ids than a table entry holds, in both sizes of entries. Because of the last
+// piece, a word is one fragment.
+TEST_F(SentencePieceTokenizer, FragmentsOfManyIdsAreTheSameAgain) {
+  const ids_list word = {1, 1, 2, 1, 2, 2, 1};
+  const ids_list long_word(27, 2);
+  ids_list expected;
+  std::string text;
+  for (const ids_list& ids : {word, long_word, word, word, long_word}) {
+    if (!text.empty()) text += ' ', expected.push_back(3);
+    for (const std::int32_t id : ids) text += id == 1 ? 'a' : 'b', expected.push_back(id);
+  }
+  for (const unsigned type : {1U, 2U}) {
+    const auto t =
+        load(unknown_piece() + piece("a", -1) + piece("b", -1.5F) + piece("\xE2\x96\x81", -2) +
+             piece("aabbaz", -50) + trainer(type) + plain_normalizer());
+    const auto encoder = t->make_encoder();
+    for (int round = 0; round < 3; ++round) EXPECT_EQ(encode(*encoder, text), expected) << type;
+    EXPECT_EQ(encode(*t->make_encoder(), text), expected);  // knows the words, not where ids are
+  }
+}
+
+TEST(FuseUnknown, JoinsIdsAcrossCallsButNotAcrossTexts) {
+  const auto fused = [](ids_list all, std::size_t begin, std::size_t text_begin) {
+    id_buffer ids;
+    ids.append(all);
+    fuse_unknown(ids, begin, text_begin, 0);
+    return ids_list(ids.ids().begin(), ids.ids().end());
+  };
+  EXPECT_EQ(fused({5, 0, 0, 7}, 2, 0), (ids_list{5, 0, 7}));  // the second 0 is in a later call
+  EXPECT_EQ(fused({5, 0, 0, 7}, 2, 2), (ids_list{5, 0, 0, 7}));
+  EXPECT_EQ(fused({5, 0, 7, 0}, 1, 0), (ids_list{5, 0, 7, 0}));
+  EXPECT_EQ(fused({0, 0, 7, 0, 0, 0, 8}, 0, 0), (ids_list{0, 7, 0, 8}));
+  EXPECT_EQ(fused({7, 8, 0, 0}, 1, 0), (ids_list{7, 8, 0}));
+  EXPECT_EQ(fused({7}, 1, 0), (ids_list{7}));
 }
 
 TEST_F(SentencePieceTokenizer, EndsDocumentsWithTheTokenThatIsNamed) {

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <random>
 #include <string>
+#include <vector>
+
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -70,37 +74,82 @@ TEST(UnigramLattice, OfEqualPathsNoneIsSettled) {
   EXPECT_EQ(ids_of(lattice.best_path("aa", score)), (std::vector<std::int32_t>{2}));
 }
 
-// A node knows its children by five bits of their bytes. "b", "B" and U+00E2 (C3 A2) share these.
-TEST(UnigramLattice, TellsApartBytesWithTheSameFiveBits) {
-  const std::vector<text_piece> pieces = {{"a", 1, -1, piece_type::normal},
-                                          {"ab", 2, -1, piece_type::normal},
-                                          {"\xC3\xA2", 3, -1, piece_type::normal}};
-  const unigram_pieces model(pieces, 0, true);
-  unigram_lattice lattice(model);
-  const auto expect = [&](std::string_view text, const std::vector<std::int32_t>& ids) {
+// The path that a search finds that looks up every part of the text, in the same arithmetic.
+std::vector<std::int32_t> naive_path(const std::map<std::string, text_piece>& pieces,
+                                     float unknown_score, const std::string& text) {
+  struct end {
     float score = 0;
-    EXPECT_EQ(ids_of(lattice.best_path(text, score)), ids) << text;
-    EXPECT_EQ(ids_of(lattice.settle(text).path), ids) << text;
+    std::size_t begin = 0;
+    std::int32_t id = -1;
   };
-  expect("ab", {2});
-  expect("aB", {1, 0});
-  expect("a\xC3\xA2", {1, 3});
-  expect("\xC3\x82", {0});
-  expect("A\xC3\xA2", {0, 3});
+  std::vector<end> ends(text.size() + 1);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t next = at + code_point_at(text, at).size_bytes;
+    const auto reach = [&](std::size_t to, float own, std::int32_t id) {
+      const float score = ends[at].score + own;
+      if (ends[to].id < 0 || score > ends[to].score) ends[to] = {score, at, id};
+    };
+    for (std::size_t to = at + 1; to <= text.size(); ++to) {
+      const auto piece = pieces.find(text.substr(at, to - at));
+      if (piece != pieces.end()) reach(to, piece->second.score, piece->second.id);
+    }
+    if (!pieces.contains(text.substr(at, next - at))) reach(next, unknown_score, 0);
+    at = next;
+  }
+  std::vector<std::int32_t> ids;
+  for (std::size_t at = text.size(); at > 0; at = ends[at].begin) ids.push_back(ends[at].id);
+  return {ids.rbegin(), ids.rend()};
 }
 
-// A piece with a much higher score than all others makes paths longer sums, so limits are lower.
-TEST(UnigramLattice, LimitsCountTheLargestScoreOfTheModel) {
-  const std::string huge(4001, 'x');  // scores 400
-  std::vector<text_piece> pieces = {{"a", 1, -1, piece_type::normal}};
+// A node of the trie knows its children by five bits of their bytes, and children of many nodes lie
+// side by side. "b" and "B" have the same five bits, as "!" and "a", and C2 and A2.
+TEST(UnigramLattice, FindsThePathsOfANaiveSearch) {
+  const std::vector<std::string> letters = {"a", "A", "!", "b",        "B",        "\"",
+                                            "c", "C", "#", "\xC3\xA2", "\xC3\x82", "\xE3\x81\x82"};
+  std::mt19937 random(5);
+  const auto some = [&](std::size_t most) {
+    std::string text;
+    for (std::size_t n = 1 + random() % most; n > 0; --n)
+      text += letters[random() % letters.size()];
+    return text;
+  };
+  std::map<std::string, text_piece> by_text;
+  std::vector<text_piece> pieces;
+  while (pieces.size() < 2000) {
+    const auto id = static_cast<std::int32_t>(pieces.size() + 1);
+    const text_piece piece = {some(5), id, -1 - static_cast<float>(random() % 100000) / 9999,
+                              piece_type::normal};
+    if (by_text.emplace(piece.text, piece).second) pieces.push_back(piece);
+  }
+  const unigram_pieces model(pieces, 0, true);
+  unigram_lattice lattice(model);
+  for (int i = 0; i < 5000; ++i) {
+    const std::string text = some(20);
+    const auto expected = naive_path(by_text, model.unknown_score(), text);
+    float score = 0;
+    ASSERT_EQ(ids_of(lattice.best_path(text, score)), expected) << text;
+    const auto settled = lattice.settle(text);
+    if (settled.limit < 0) continue;
+    ASSERT_EQ(ids_of(settled.path), expected) << text;
+  }
+}
+
+// Very large scores lower only the limits of texts with such pieces.
+TEST(UnigramLattice, LimitsCountTheScoresOfTheText) {
+  std::vector<text_piece> pieces = {{"a", 1, -1, piece_type::normal},
+                                    {"c", 2, -9e9F, piece_type::unused}};
   const unigram_pieces small(pieces, 0, true);
-  pieces.push_back({huge, 2, 0, piece_type::user_defined});
+  pieces.push_back({std::string(40001, 'b'), 3, 0, piece_type::user_defined});  // scores 4,000
+  pieces.push_back({"b", 4, -2000, piece_type::normal});
   const unigram_pieces large(pieces, 0, true);
   EXPECT_FLOAT_EQ(small.largest_score(), 11);
-  EXPECT_FLOAT_EQ(large.largest_score(), 400);
+  EXPECT_FLOAT_EQ(large.largest_score(), 4000);
   unigram_lattice of_small(small);
   unigram_lattice of_large(large);
-  EXPECT_GT(of_small.settle("aaaa").limit, of_large.settle("aaaa").limit + 1000);
+  EXPECT_GE(of_small.settle("aaaa").limit, unigram_lattice::steady);
+  EXPECT_GE(of_large.settle("aaaa").limit, unigram_lattice::steady);
+  EXPECT_NEAR(of_large.settle("aaab").limit, 0.999 * (100000 - 1.01 * 4 * 2000 - 1), 1);
+  EXPECT_NEAR(of_large.settle("a?").limit, 0.999 * (100000 - 1.01 * 2 * 2010 - 1), 1);
 }
 
 TEST(UnigramLattice, UserDefinedPiecesScoreByTheirLengthInTheFile) {
