@@ -25,10 +25,6 @@ byte_trie trie_of(const std::vector<text_piece>& pieces) {
   return byte_trie(std::move(entries));
 }
 
-unsigned char byte_at(std::string_view text, std::size_t at) noexcept {
-  return static_cast<unsigned char>(text[at]);
-}
-
 // The score of a user-defined piece depends on its size in bytes in the file.
 float score_of(const text_piece& piece, bool space_is_wide) {
   if (piece.type != piece_type::user_defined) return piece.score;
@@ -73,11 +69,31 @@ unigram_pieces::unigram_pieces(const std::vector<text_piece>& pieces, std::int32
   for (const text_piece& piece : pieces) {
     byte_trie::node at = byte_trie::root;
     for (std::size_t i = 0; i < piece.text.size() && at != byte_trie::none; ++i) {
-      const unsigned char byte = byte_at(piece.text, i);
+      const auto byte = static_cast<unsigned char>(piece.text[i]);
       nodes_[at].children |= std::uint32_t{1} << (byte % 32);
       at = trie.step(at, byte);
     }
   }
+}
+
+// Calls use(end, score, id) for each piece that begins at `at`, and for the character there if it
+// is not a piece. To spare a branch that the processor would often predict wrongly, also calls it
+// for beginnings of pieces that are no pieces, with the score no_piece. Returns the end of the
+// character.
+template <class Use>
+std::size_t unigram_lattice::visit_pieces(std::string_view text, std::size_t at,
+                                          const Use& use) const {
+  const std::size_t next = at + code_point_at(text, at).size_bytes;
+  bool alone = false;
+  unigram_pieces::matcher matcher(*pieces_);
+  for (std::size_t to = at;
+       to < text.size() && matcher.next(static_cast<unsigned char>(text[to]));) {
+    ++to;
+    use(to, matcher.score(), matcher.id());
+    alone |= to == next && matcher.score() != unigram_pieces::no_piece;
+  }
+  if (!alone) use(next, pieces_->unknown_score(), pieces_->unknown_id());
+  return next;
 }
 
 void unigram_lattice::reach(std::size_t to, std::size_t from, float score, std::int32_t id) {
@@ -103,21 +119,11 @@ std::span<const path_piece> unigram_lattice::best_path(std::string_view text, fl
   for (std::size_t at = 0; at < text.size();) {
     if (std::abs(ends_[at].score) > reset_threshold) reset(at, std::max(at, frontier));
     const float before = ends_[at].score;
-    const std::size_t next = at + code_point_at(text, at).size_bytes;
-    bool alone = false;
-    unigram_pieces::matcher matcher(*pieces_);
-    for (std::size_t to = at; to < text.size() && matcher.next(byte_at(text, to));) {
-      ++to;
-      if (matcher.score() == unigram_pieces::no_piece) continue;
-      reach(to, at, matcher.score() + before, matcher.id());
+    at = visit_pieces(text, at, [&](std::size_t to, float own, std::int32_t id) {
+      if (own == unigram_pieces::no_piece) return;
+      reach(to, at, own + before, id);
       frontier = std::max(frontier, to);
-      alone = alone || to == next;
-    }
-    if (!alone) {
-      reach(next, at, pieces_->unknown_score() + before, pieces_->unknown_id());
-      frontier = std::max(frontier, next);
-    }
-    at = next;
+    });
   }
 
   score = ends_[text.size()].score;
@@ -132,17 +138,9 @@ std::span<const path_piece> unigram_lattice::best_path(std::string_view text, fl
 float unigram_lattice::largest_score_in(std::string_view text) const {
   float largest = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t next = at + code_point_at(text, at).size_bytes;
-    bool alone = false;
-    unigram_pieces::matcher matcher(*pieces_);
-    for (std::size_t to = at; to < text.size() && matcher.next(byte_at(text, to));) {
-      ++to;
-      if (matcher.score() == unigram_pieces::no_piece) continue;
-      largest = std::max(largest, std::abs(matcher.score()));
-      alone = alone || to == next;
-    }
-    if (!alone) largest = std::max(largest, std::abs(pieces_->unknown_score()));
-    at = next;
+    at = visit_pieces(text, at, [&](std::size_t, float own, std::int32_t) {
+      if (own != unigram_pieces::no_piece) largest = std::max(largest, std::abs(own));
+    });
   }
   return largest;
 }
@@ -155,9 +153,8 @@ unigram_lattice::settled unigram_lattice::settle(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const double first_here = sums_[at].first;
     const double second_here = sums_[at].second;
-    // A node without a piece has the score -infinity, so it changes nothing, and needs no branch
-    // that the processor would often predict wrongly.
-    const auto add = [&](std::size_t to, float own, std::int32_t id) {
+    // The score no_piece is -infinity, so it changes nothing.
+    at = visit_pieces(text, at, [&](std::size_t to, float own, std::int32_t id) {
       two_best& sum = sums_[to];
       const double first = first_here + double{own};
       const double second = second_here + double{own};
@@ -166,18 +163,8 @@ unigram_lattice::settled unigram_lattice::settle(std::string_view text) {
       sum.last ^= (sum.last ^ last) & is_better;
       sum.second = std::max({sum.second, second, std::min(sum.first, first)});
       sum.first = std::max(sum.first, first);
-    };
-    const std::size_t next = at + code_point_at(text, at).size_bytes;
-    bool alone = false;
-    unigram_pieces::matcher matcher(*pieces_);
-    for (std::size_t to = at; to < text.size() && matcher.next(byte_at(text, to));) {
-      ++to;
-      add(to, matcher.score(), matcher.id());
-      alone |= to == next && matcher.score() != unigram_pieces::no_piece;
-    }
-    if (!alone) add(next, pieces_->unknown_score(), pieces_->unknown_id());
+    });
     ++characters;
-    at = next;
   }
 
   path_.clear();

@@ -133,6 +133,8 @@ class unigram_lattice {
     std::uint64_t last;  // of the best path's last piece: where it begins * 2^32 + its id
   };
 
+  template <class Use>
+  std::size_t visit_pieces(std::string_view text, std::size_t at, const Use& use) const;
   float largest_score_in(std::string_view text) const;
   void reach(std::size_t to, std::size_t from, float score, std::int32_t id);
   void reset(std::size_t at, std::size_t frontier);
