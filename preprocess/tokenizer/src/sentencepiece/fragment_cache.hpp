@@ -32,6 +32,24 @@ inline void check_size(const sentencepiece_model& model) {
 ///
 /// Holds only computed results, so its contents affect only speed. For one thread.
 class fragment_cache {
+  // Calls use(table, key) with the table for fragments of this size, and the fragment's key there.
+  // @pre fragment.size() <= max_bytes
+  template <class Use>
+  auto in_table(std::string_view fragment, const Use& use) {
+    const auto use_in = [&]<class Table>(two_level_table<Table>& words) {
+      return use(words, Table::key::of(fragment.data(), fragment.size(), fragment.size()));
+    };
+    const bool is_short = fragment.size() <= word_batch::short_table::key::max_bytes;
+    return is_short ? use_in(cache_.shorts) : use_in(cache_.longs);
+  }
+
+  template <class Table>
+  static typename Table::ids ids_at(const overflow_cache::place& place) noexcept {
+    typename Table::ids found;
+    found.set_elsewhere(place);
+    return found;
+  }
+
  public:
   static constexpr std::size_t max_bytes = word_batch::long_table::key::max_bytes;
   /// Longer fragments are not cached.
@@ -51,10 +69,15 @@ class fragment_cache {
     special  ///< its ids are in overflow(), or are not cached
   };
   answer find(std::string_view fragment, id_buffer& ids) {
-    if (fragment.size() <= short_key::max_bytes)
-      return find<short_key>(cache_.shorts, fragment, ids);
-    if (fragment.size() <= long_key::max_bytes) return find<long_key>(cache_.longs, fragment, ids);
-    return answer::special;
+    if (fragment.size() > max_bytes) return answer::special;
+    return in_table(fragment, [&](auto& words, const auto& key) {
+      const auto* known = words.find(key, key.hash());
+      if (known == nullptr) return answer::unknown;
+      if (known->is_special()) return answer::special;
+      known->copy_to(ids.room(known->capacity));
+      ids.add(known->count());
+      return answer::known;
+    });
   }
 
   /// Copies fragment `i` of the batch to the front table if it is not there yet. Returns false if
@@ -79,65 +102,33 @@ class fragment_cache {
   /// @return false if the fragment has too many ids for the tables; then nothing changes
   /// @pre fragment.size() <= max_bytes, and all ids are below 2^24
   bool put(std::string_view fragment, std::span<const std::int32_t> ids) noexcept {
-    return fragment.size() <= short_key::max_bytes ? put<short_key>(cache_.shorts, fragment, ids)
-                                                   : put<long_key>(cache_.longs, fragment, ids);
+    return in_table(fragment, [&]<class Table>(two_level_table<Table>& words, const auto& key) {
+      typename Table::ids found;
+      if (ids.size() > found.capacity) return false;
+      found.set(ids);
+      words.put(key, key.hash(), found);
+      return true;
+    });
   }
 
   /// Caches a fragment as special. If `place` is given, the batch copies the ids at this place of
   /// overflow(); otherwise its look-ups stop at the fragment.
   /// @pre fragment.size() <= max_bytes
   void put_special(std::string_view fragment, const overflow_cache::place& place = {}) noexcept {
-    put_special(fragment, place, [](auto& words, const auto&... entry) { words.put(entry...); });
+    in_table(fragment, [&]<class Table>(two_level_table<Table>& words, const auto& key) {
+      words.put(key, key.hash(), ids_at<Table>(place));
+    });
   }
   /// As put_special(), for a fragment that is already cached: other encoders do not know the place.
   void set_place(std::string_view fragment, const overflow_cache::place& place) noexcept {
-    put_special(fragment, place,
-                [](auto& words, const auto&... entry) { words.put_in_front(entry...); });
+    in_table(fragment, [&]<class Table>(two_level_table<Table>& words, const auto& key) {
+      words.put_in_front(key, key.hash(), ids_at<Table>(place));
+    });
   }
 
   overflow_cache& overflow() noexcept { return cache_.overflow; }
 
  private:
-  using short_key = word_batch::short_table::key;
-  using long_key = word_batch::long_table::key;
-
-  template <class Key, class Words>
-  static answer find(Words& words, std::string_view fragment, id_buffer& ids) {
-    const Key key = Key::of(fragment.data(), fragment.size(), fragment.size());
-    const auto* known = words.find(key, key.hash());
-    if (known == nullptr) return answer::unknown;
-    if (known->is_special()) return answer::special;
-    known->copy_to(ids.room(known->capacity));
-    ids.add(known->count());
-    return answer::known;
-  }
-
-  template <class Key, class Table>
-  static bool put(two_level_table<Table>& words, std::string_view fragment,
-                  std::span<const std::int32_t> ids) noexcept {
-    typename Table::ids found;
-    if (ids.size() > found.capacity) return false;
-    found.set(ids);
-    const Key key = Key::of(fragment.data(), fragment.size(), fragment.size());
-    words.put(key, key.hash(), found);
-    return true;
-  }
-
-  template <class Put>
-  void put_special(std::string_view fragment, const overflow_cache::place& place,
-                   const Put& put) noexcept {
-    const auto put_in = [&]<class Key, class Table>(two_level_table<Table>& words, Key key) {
-      typename Table::ids found;
-      found.set_elsewhere(place);
-      put(words, key, key.hash(), found);
-    };
-    if (fragment.size() <= short_key::max_bytes) {
-      put_in(cache_.shorts, short_key::of(fragment.data(), fragment.size(), fragment.size()));
-    } else {
-      put_in(cache_.longs, long_key::of(fragment.data(), fragment.size(), fragment.size()));
-    }
-  }
-
   pretoken_cache cache_;
 };
 
